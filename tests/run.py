@@ -1,7 +1,7 @@
-"""Runs a Python test script for Meson: `run.py SCRIPT [ARG...]` is `python3 SCRIPT ARG...`, except that it reports skips.
+"""Runs a Python test script for Meson: `run.py SCRIPT [ARG...]` is `python3 SCRIPT ARG...`, and also reports skips.
 
-Exit code 1: something failed, or nothing ran. 77: nothing failed, and of each test that was skipped a line
-`skipped: NAME: REASON` was printed, which tally.py collects. Scripts can also be run without this one.
+Exit code 1: a test failed, or none ran. 77: none failed, and for each test that was skipped a line
+`skipped: NAME: REASON` was printed, which tally.py collects. The scripts also run without this one.
 """
 
 import os
@@ -12,8 +12,8 @@ import unittest
 
 class Program(unittest.TestProgram):
     def runTests(self):
-        self.verbosity = max(self.verbosity, 2)  # so that the log of one that hangs ends with its name
-        self.warnings = None  # of pipes that a test leaves to its end
+        self.verbosity = max(self.verbosity, 2)  # so that the log of a test that hangs ends with its name
+        self.warnings = None  # tests leave pipes open until they end
         exits, self.exit = self.exit, False
         super().runTests()
         for test, reason in self.result.skipped:

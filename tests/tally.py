@@ -1,10 +1,10 @@
-"""Adds up Meson's logs: `tally.py [--ci] FOLDER...` prints each skip and its reason, how many comparisons of times were made
-again, and as its last line `N passed, N failed, N skipped`.
+"""Adds up Meson's logs: `tally.py [--ci] FOLDER...` prints each skip with its reason, how many comparisons of times were
+repeated, and as its last line `N passed, N failed, N skipped`.
 
-Exit code 1: a test failed, none passed, or more than one comparison and one in ten was made again. With --ci also where
-something was skipped that allowed_skips does not name.
+Exit code 1: a test failed, none passed, or more than one comparison, and more than one in ten, was repeated. With --ci
+also if a test was skipped for a reason that allowed_skips does not name.
 
-What it reads in a test's output: `skipped: NAME: REASON` (run.py, as_user.h) and `measured: N retries` (e2e/harness.py).
+It reads these lines of a test's output: `skipped: NAME: REASON` (run.py, as_user.h) and `measured: N retries` (e2e/harness.py).
 """
 
 import collections
@@ -18,7 +18,7 @@ ALLOWED = pathlib.Path(__file__).with_name("allowed_skips")
 
 
 def allowed():
-    """Pairs of patterns: of what is skipped, and of the reason."""
+    """Pairs of patterns: for a test that is skipped, and for the reason."""
     lines = [line.strip() for line in ALLOWED.read_text(encoding="utf-8").splitlines()]
     return [tuple(line.split(": ", 1)) for line in lines if line and not line.startswith("#")]
 
@@ -57,7 +57,7 @@ def main(words):
             failed += 1
     again = sum(number > 0 for number in retries)
     if retries:
-        print(f"comparisons of times: {len(retries)}, of them made again: {again}")
+        print(f"comparisons of times: {len(retries)}, of which repeated: {again}")
     if again > 1 and 10 * again > len(retries):
         print("that is more than one in ten: counted as a failure")
         failed += 1

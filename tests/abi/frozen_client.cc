@@ -1,5 +1,5 @@
-// A client of version 1, built from the frozen headers and protocol in v1/ and nothing else of ours: what an old shim
-// does, said and done by hand. For tests of daemons that are newer.
+// A client of version 1, built only from the frozen headers and protocol in v1/: it behaves as an old shim does. For
+// tests of newer daemons.
 //   frozen_client RUNTIME_DIR PRIORITY
 // First line of output: "connected VERSION", or "refused STATUS VERSION". Then each line of input is a command,
 // answered by one line: "busy", "idle" (reported; answers "done"), "gate" (answers "open", "tracked" or "held"), "wait"

@@ -1,4 +1,4 @@
-// What is published is what the present code serves: the frozen layouts beside today's.
+// Compares the published, frozen layouts with those that the present code serves.
 #include "common/abi.h"
 #include "common/preamble.h"
 #include "common/versions.h"
@@ -13,13 +13,13 @@ namespace v1 = xschedd_v1::abi;
 namespace v2 = xschedd_v2::abi;
 namespace v3 = xschedd_v3::abi;
 
-// A version grows in padding or at the end: whatever the frozen one has, today's has at the same place.
+// A version grows only in padding or at the end: each frozen field is at the same place today.
 #define SAME_PLACE(type, field)                                   \
   CHECK(offsetof(now::type, field) == offsetof(v1::type, field)); \
   CHECK(sizeof(now::type::field) == sizeof(v1::type::field))
 #define SAME_VALUE(name) CHECK(now::name == v1::name)
 
-TEST_CASE("each spoken version is one that was published, with its hash and its size") {
+TEST_CASE("each version that is spoken was published, with its hash and size") {
   for (const now::Layout& layout : now::Spoken()) {
     INFO("version " << layout.version);
     switch (layout.version) {
@@ -44,7 +44,7 @@ TEST_CASE("each spoken version is one that was published, with its hash and its 
 }
 
 TEST_CASE("version 1 was published with this hash") {
-  // A number, so that an edit of the frozen copy is seen, too.
+  // A number, so that an edit of the frozen copy also fails.
   CHECK(v1::kVersion == 1);
   CHECK(v1::kLayoutHash == 0x53e8e4e0f4ccc5e7u);
 }
@@ -66,7 +66,7 @@ TEST_CASE("version 3 was published with this hash, and only grew") {
   CHECK(sizeof(now::LedgerSlice) == sizeof(v3::LedgerSlice));
   CHECK(offsetof(now::LedgerSlice, state) == offsetof(v3::LedgerSlice, state));
   CHECK(offsetof(now::LedgerSlice, us) == offsetof(v3::LedgerSlice, us));
-  // Of an older one, the memory ends where this begins.
+  // The memory of an older version ends where this begins.
   CHECK(offsetof(now::Ledger, slices) >= sizeof(v2::Ledger));
   CHECK(offsetof(now::Gate, slice_us) + sizeof(now::Word) <= sizeof(v2::Gate));
   CHECK(now::kSlicesSince == v3::kSlicesSince);
@@ -79,7 +79,7 @@ TEST_CASE("version 3 was published with this hash, and only grew") {
   CHECK(same(now::SliceState::kRefused, v3::SliceState::kRefused));
 }
 
-TEST_CASE("version 1: all is where it was") {
+TEST_CASE("version 1: every field is where it was") {
   CHECK(sizeof(now::Board) >= sizeof(v1::Board));
   CHECK(sizeof(now::Ledger) >= sizeof(v1::Ledger));
   CHECK(sizeof(now::Gate) == sizeof(v1::Gate));
@@ -124,7 +124,7 @@ TEST_CASE("version 1: all is where it was") {
   SAME_PLACE(Transition, slot);
 }
 
-TEST_CASE("version 1: all means what it meant") {
+TEST_CASE("version 1: every value means what it meant") {
   SAME_VALUE(kBoardMagic);
   SAME_VALUE(kLedgerMagic);
   SAME_VALUE(kMaxDevices);

@@ -1,4 +1,5 @@
-// What libxschedd-client.so of another release says to a stub of this one: that it does not fit. Thread rule: none.
+// Stands in for the libxschedd-client.so of another release, which reports another interface version to this release's
+// stub. Thread rule: none.
 #include "client-shim/core/interface.h"
 
 using namespace xschedd::shim;

@@ -1,5 +1,5 @@
-// The control plane goes on from what was published: nothing that was there has become something else. The frozen
-// .proto files are compared with today's, as descriptors.
+// The control plane stays compatible with what was published: no field, value or method has become another. Compares
+// the frozen .proto files with today's, as descriptors.
 //   abi_proto: env XSCHEDD_FROZEN_PROTO, XSCHEDD_PROTO: files of protoc --descriptor_set_out
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -27,7 +27,7 @@ FileDescriptorSet Load(const char* variable) {
   return set;
 }
 
-// Collects, in words, what of `then` is not the same in `now`.
+// Collects texts about everything in `then` that is not the same in `now`.
 class Comparison {
  public:
   std::vector<std::string> Of(const FileDescriptor& then, const FileDescriptor& now) {
@@ -151,7 +151,7 @@ void Remove(FileDescriptorProto& file, const std::string& message, const std::st
 
 }  // namespace
 
-TEST_CASE("the control plane of version 1 is a part of today's") {
+TEST_CASE("today's control plane contains that of version 1") {
   const FileDescriptorSet then = Load("XSCHEDD_FROZEN_PROTO");
   const FileDescriptorSet now = Load("XSCHEDD_PROTO");
   REQUIRE(then.file_size() == 2);
@@ -164,7 +164,7 @@ TEST_CASE("the control plane of version 1 is a part of today's") {
   }
 }
 
-TEST_CASE("the comparison sees what breaks an old peer, and nothing else") {
+TEST_CASE("the comparison reports changes that break an old peer, and no others") {
   using Said = std::vector<std::string>;
   const FileDescriptorSet set = Load("XSCHEDD_FROZEN_PROTO");
   const FileDescriptorProto& then = set.file(set.file(0).name() == "session.proto" ? 0 : 1);

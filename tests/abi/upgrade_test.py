@@ -1,5 +1,5 @@
-"""Today's daemon takes over from one of the first release: its saved state, as that release wrote it (v1/state.proto, and the file
-format frozen here), its names in the descriptor store, and the memory of a client of its (frozen_client.cc).
+"""Today's daemon takes over from one of the first release: the saved state that that release wrote (v1/state.proto, and the file
+format frozen here), its names in the descriptor store, and the memory of one of its clients (frozen_client.cc).
 
 Usage: upgrade_test.py, with XSCHEDD_BUILD and PROTOC in the environment. Thread rule: one test, one thread.
 """
@@ -39,7 +39,7 @@ def proto(how, data):
 
 
 def newest(file):
-    """The content of a saved state, of whatever release: the first two numbers of a slot have stayed where they were."""
+    """The content of a saved state of any release: the first two numbers of a slot have the same place in all."""
     slots = []
     for index in (0, 1):
         sequence, length, _, _ = SLOT.unpack_from(file, HEADER.size + index * ((len(file) - HEADER.size) // 2))
@@ -94,7 +94,7 @@ class Upgrade(unittest.TestCase):
         return client.stdout.readline().strip()
 
     def old_state(self, now, pid):
-        """What the first release would have saved, of the process that today's daemon has saved as `now` says."""
+        """What the first release would have saved about the process that today's daemon has saved as `now`."""
         file_policy = re.search(r"^file_policy \{\n(.*?)^\}", now, re.M | re.S).group(1)
         policy = re.sub(r'name: ".*?"', 'name: "share"', re.sub(r" window_us: \d+", " window_us: 1234", file_policy))
         policy = re.sub(NEWER, "", policy, flags=re.M)
@@ -130,7 +130,7 @@ class Upgrade(unittest.TestCase):
                                  "runtime": "HIP 5.2"}, self.manager.log_text())
         policy = json.loads(self.ctl("--json", "policy", "get"))
         self.assertEqual((policy["name"], policy["window_us"]), ("share", 1234))
-        # By the memory that it had: it has not connected again.
+        # Through its old memory: it has not connected again.
         wait_for(lambda: self.gate(low) == "held", "the hold is in force")
         self.ctl("release", "--pid", low.pid)
         wait_for(lambda: self.gate(low) != "held", "it is released")

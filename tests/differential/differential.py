@@ -2,8 +2,8 @@
 
     differential.py [--program NAME]... [--seeds N | --seed N] [--devices 1,2] [--modes M,...] [--rounds N] [--references N]
 
-The contract with the programs is in transcript.h. Passed is a run whose transcript, exit status and standard error are
-those of the reference. The difference of each that failed is printed, then a table, then a line `N passed, N failed`.
+The contract with the programs is in transcript.h. A run passes if its transcript, exit status and standard error are
+those of the reference. The differences of each run that failed are printed, then a table, then a line `N passed, N failed`.
 Exit status 0: all passed. Thread rule: one thread a process; a process for each program, seed and number of devices.
 
 Modes:
@@ -37,18 +37,18 @@ import hostile  # noqa: E402
 
 PROGRAMS = harness.BUILD / "tests/differential"
 SOURCES = {path.stem: path for path in (here / "programs").glob("*.*") if "int main(" in path.read_text()}
-# Markers are late, by far more than one takes on a GPU that the program has for itself.
+# Markers are late, by far more than a marker takes on a GPU that the program has to itself.
 LATE_BARRIERS_US = "1500"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 120.0
-# What differs in each line that the HIP runtime logs: the time, the process, the thread.
+# The parts of a line of the HIP runtime's log that always differ: time, process, thread.
 WHEN_AND_WHO = re.compile(r"^(:\d:\w+\.cpp\s*:\d+\s*:).* us: .*?\[tid:\w+\]")
 MAX_LINES = 60  # of a difference are printed
 
 
 class Result:
-    """What a run of the program gave: its lanes' lines, its exit status, its standard error but for what the shim is
-    expected to say."""
+    """The result of a run: the lines of its lanes, its exit status, and its standard error without the lines that are expected
+    of the shim."""
 
     def __init__(self, mode, out, err, status, hung):
         self.hung = hung
@@ -73,7 +73,7 @@ class Conversation:
         self.line_begin = 0
 
     def run(self):
-        """Until the program has ended, and every process that has its output; False where that takes too long."""
+        """Runs until the program and every process with its output have ended; False if that takes too long."""
         end = time.monotonic() + DEADLINE_S
         act_at = time.monotonic()
         with selectors.DefaultSelector() as selector:
@@ -95,7 +95,7 @@ class Conversation:
         return True
 
     def _answer(self):
-        """Complete lines that begin with `?` are questions: they are answered and taken out."""
+        """Answers complete lines that begin with `?`, which are questions, and removes them."""
         while (line_end := self.out.find(b"\n", self.line_begin)) >= 0:
             line = bytes(self.out[self.line_begin:line_end])
             if not line.startswith(b"?"):
@@ -109,7 +109,7 @@ class Conversation:
             self.process.stdin.flush()
 
     def _is_held_or_gone(self, pid):
-        """Gone: on a machine so loaded that the lease ran out, the process went on, and what it went on to was its end."""
+        """Gone: on a very busy machine the lease may have ended, so that the process continued to its end."""
         client = self.scheduler.program.look().get(pid)
         return client is None or any(device["state"] == "held" for device in client["devices"])
 
@@ -126,12 +126,12 @@ class Conversation:
             raise AssertionError(f"the program asks for '{what}'; transcript.h lists what there is")
 
 
-# What is run: `rounds` goes to the program, `references` is how often the reference runs.
+# One case: `rounds` goes to the program, `references` is how often the reference runs.
 Case = collections.namedtuple("Case", "program seed devices rounds modes references show")
 
 
 def run(case, mode):
-    """Runs the program once; returns its Result, what the scheduler did, and what should have been seen and was not."""
+    """Runs the program once; returns its Result, the scheduler's actions, and the missing evidence."""
     node = harness.Node()
     node.kernels.append(PROGRAMS / "libdifferential_kernels.so")
     environment = {"SOFTGPU_DEVICES": str(case.devices), "XSCHEDD_LOG": "info"}
@@ -171,7 +171,7 @@ def run(case, mode):
 
 
 def difference(reference, other):
-    """Lines of a unified diff for each lane that is not the same; empty where nothing differs."""
+    """Lines of a unified diff for each lane that differs; empty if none does."""
     lines = []
     for lane in sorted({*reference.lanes, *other.lanes}):
         before, after = reference.lanes.get(lane, []), other.lanes.get(lane, [])
@@ -182,7 +182,7 @@ def difference(reference, other):
 
 
 def compare(case):
-    """All of one case: a list of (mode, whether it passed, what to print)."""
+    """Runs one case in all modes: a list of (mode, whether it passed, the text to print)."""
     reference, _, _ = run(case, "reference")
     where = f"{case.program}, seed {case.seed}, {case.devices} device{'s' if case.devices > 1 else ''}"
     shown = [f"{lane}: {line}" for lane, lines in reference.lanes.items() for line in lines] if case.show else []
@@ -208,7 +208,7 @@ def compare(case):
 
 
 def table(counts, modes):
-    """Rows by program and devices: of each mode, how many runs passed of how many."""
+    """Rows by program and devices: for each mode, how many of its runs passed."""
     rows = [["program", "devices", *modes]]
     for program, devices in sorted({key[:2] for key in counts}):
         cells = [counts.get((program, devices, mode), [0, 0]) for mode in modes]
@@ -255,7 +255,7 @@ def main():
             case = futures[future]
             try:
                 found = future.result()
-            except Exception as error:  # the harness: a daemon that did not start, a question that was not answered
+            except Exception as error:  # an error of the harness: a daemon that did not start, a question without an answer
                 found = [("reference", False, f"{case.program}, seed {case.seed}, {case.devices} devices: {error}")]
             for mode, passed, text in found:
                 counts.setdefault((case.program, case.devices, mode), [0, 0])[0 if passed else 1] += 1

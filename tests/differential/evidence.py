@@ -1,10 +1,10 @@
-"""What a mode's run must show of itself, so that a shim that does nothing cannot pass: from the daemon, but for the mode that
-has none. Thread rule: the driver's one thread."""
+"""The evidence that a run took place in its mode, so that a shim that does nothing cannot pass: from the daemon, except in the
+mode without one. Thread rule: the driver's one thread."""
 
 import json
 import re
 
-# What the shim says with XSCHEDD_LOG=info. Whatever else it says counts as the program's standard error.
+# The shim's lines with XSCHEDD_LOG=info. Any other line counts as the program's standard error.
 CONNECTED = re.compile(r"xschedd: scheduled as client \d+ at priority -?\d+")
 NO_DAEMON = re.compile(r"xschedd: this process runs unscheduled: no daemon at \S+: .*")
 WITHOUT_FOR_NOW = re.compile(r"xschedd: this process runs unscheduled(?: for now)?: .*")
@@ -18,7 +18,7 @@ def is_expected(mode, line):
 
 
 class Watched:
-    """What `xschedctl ps` has shown of the program's processes, who are all clients but the competitors."""
+    """What `xschedctl ps` has shown about the program's processes: all clients except the competitors."""
 
     def __init__(self, node, competitors):
         self.node = node
@@ -27,7 +27,7 @@ class Watched:
         self.used_gpu = False
 
     def look(self):
-        """Returns the program's clients by pid, as far as there is a daemon."""
+        """Returns the program's clients by pid; none without a daemon."""
         answer = self.node.ctl("--json", "ps", check=False)
         clients = json.loads(answer.stdout)["clients"] if answer.returncode == 0 else []
         own = {int(client["pid"]): client for client in clients if int(client["pid"]) not in self.competitors}
@@ -40,7 +40,7 @@ class Watched:
         return own
 
     def look_back(self, pid):
-        """At one that has ended: a short program can do so between two looks, and the daemon still knows what it did."""
+        """Explains a client that has ended: a short program can end between two calls of look, and the daemon remembers it."""
         answer = self.node.ctl("--json", "explain", str(pid), "--duration", "0", check=False)
         for device in json.loads(answer.stdout)["devices"] if answer.returncode == 0 else []:
             self.was_held = self.was_held or int(device["held_ns"]) > 0
@@ -53,7 +53,7 @@ class Watched:
 
 
 def missing_untracked(node):
-    """Of a program that was alone: it had a session with a device, and was never tracked."""
+    """For a program that was alone: it had a session with a device, and was never tracked."""
     lines = node.ctl("--json", "events").stdout.splitlines()
     kinds = {json.loads(line)["kind"] for line in lines}
     return ([f"an event '{kind}'" for kind in ("connected", "device", "gone") if kind not in kinds] +

@@ -1,19 +1,14 @@
 // Host functions for the kernels of kernels.h: what the software GPU runs in place of GPU code.
 // Thread rule: called by the software GPU's packet processors, several at a time; no state of its own.
 #include <atomic>
-#include <cstring>
 
 #include "kernels.h"
-#include "tools/softgpu/softgpu.h"
+#include "tests/kernel_arguments.h"
 
 namespace {
 
-template <typename Arguments>
-Arguments Read(const softgpu_dispatch* dispatch) {
-  Arguments arguments;
-  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
-  return arguments;
-}
+using xschedd::test::Cost;
+using xschedd::test::ReadArguments;
 
 struct Append {  // in kernarg order, natural alignment
   differential::Order* order;
@@ -22,7 +17,7 @@ struct Append {  // in kernarg order, natural alignment
 };
 
 void RunAppend(const softgpu_dispatch* dispatch) {
-  const auto arguments = Read<Append>(dispatch);
+  const auto arguments = ReadArguments<Append>(dispatch);
   const std::uint32_t at = std::atomic_ref(arguments.order->count).fetch_add(1);
   if (at < differential::Order::kMaxTags) arguments.order->tags[at] = arguments.tag;
 }
@@ -36,14 +31,9 @@ struct ScaleAdd {
 };
 
 void RunScaleAdd(const softgpu_dispatch* dispatch) {
-  const auto arguments = Read<ScaleAdd>(dispatch);
+  const auto arguments = ReadArguments<ScaleAdd>(dispatch);
   for (std::uint32_t i = 0; i < arguments.count; ++i)
     arguments.y[i] = e2e::Step(arguments.y[i], arguments.x[i], arguments.step);
-}
-
-template <typename Arguments>
-std::uint64_t Cost(const softgpu_dispatch* dispatch) {
-  return Read<Arguments>(dispatch).micros * 1000;
 }
 
 const softgpu_kernel kKernels[] = {{"append", RunAppend, Cost<Append>},

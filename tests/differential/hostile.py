@@ -1,8 +1,8 @@
-"""A scheduler that wants a program to go wrong: it changes whatever the product lets an administrator change, at random
+"""A scheduler that tries to make a program fail: it changes everything that an administrator may change, at random
 moments, beside competitors on each device, so that the program is tracked, held, released and windowed all the time.
 
-All of it by xschedctl, and by signals to the daemon; nothing here exists for tests alone. What is done is decided by a
-seeded generator; when it happens is not: the moments are the machine's. Thread rule: the driver's one thread.
+It uses only xschedctl and signals to the daemon; nothing exists for tests alone. A seeded generator decides what it does;
+when it happens depends on the machine. Thread rule: the driver's one thread.
 """
 
 import signal
@@ -24,22 +24,22 @@ class Scheduler:
         self.numbers = numbers
         self.restarts = restarts
         self.pid = None
-        self.pinned = False  # the program asked for a hold: nothing is done until it asks for a release
-        self.unfinished = None  # what the next call of act() must do
+        self.pinned = False  # the program asked for a hold: no action until it asks for a release
+        self.unfinished = None  # the second half of an action, for the next call of act()
         self.done = []  # what was done, for the report of a failure
         self.program = None  # evidence.Watched
         self.competitors = [
             node.start_anchor(COMPETITOR_PRIORITY, device, {"SOFTGPU_DEVICES": str(devices)}) for device in range(devices)]
         self.program = evidence.Watched(node, self.competitors)
-        # So that the program's first work is held, whatever it is.
+        # So that the program's first work is held.
         self._ctl("policy", "set", "priority", "--window", "500us", "--top-window", "2ms")
         for competitor in self.competitors:
             self._tell(competitor, "start 2000")
         self.opening = self._open()
 
     def _open(self):
-        """The beginning, the same each time: held, then let through as the most important one, and only then whatever comes.
-        Yields the seconds until it is to go on."""
+        """The beginning is always the same: held, then released as the most important client, then random actions. Yields the
+        seconds until the next step."""
         while not self.program.was_held:
             self.program.look()
             yield 0.01
@@ -68,7 +68,7 @@ class Scheduler:
         return self.numbers.uniform(0, 0.03) if pause is None else pause
 
     def pin(self):
-        """From here on nothing happens but what the program asks for."""
+        """From here on only the program's requests are executed."""
         self.pinned = True
         self._finish()
 
@@ -82,7 +82,7 @@ class Scheduler:
     def _ctl(self, *arguments):
         self.done.append(" ".join(map(str, arguments)))
         result = self.node.ctl(*arguments, check=False)
-        # A client may not be there yet, or no more, or not again.
+        # The client may not be connected yet, any more, or again.
         if result.returncode != 0 and not (result.returncode == NO_CLIENT_FITS and "--pid" in arguments):
             raise AssertionError(f"xschedctl {self.done[-1]}: {result.returncode}: {result.stderr}")
 

@@ -1,5 +1,5 @@
-// Kernels of the differential programs beside those of tests/e2e/programs/kernels.h (scale_add). What they do on the
-// software GPU is in host_kernels.cc.
+// Kernels of the differential programs, in addition to tests/e2e/programs/kernels.h (scale_add). host_kernels.cc has
+// their functions for the software GPU.
 #pragma once
 
 #include "tests/e2e/programs/kernels.h"
@@ -12,14 +12,14 @@ using e2e::Value;
 struct Order {
   static constexpr std::uint32_t kMaxTags = 1020;
   std::uint32_t count;
-  std::uint32_t tags[kMaxTags];  // what came after the last entry is counted and not kept
+  std::uint32_t tags[kMaxTags];  // entries beyond the last are counted and not kept
 };
 
 }  // namespace differential
 
 #ifdef __HIPCC__
-// Runs for `micros` and puts `tag` behind what is there. With appends on several streams the result shows which ran
-// before which; without an order between them it is chance, so a program must give them one.
+// Runs for `micros` and appends `tag`. With appends on several streams the result shows the order in which they ran;
+// without an order between the streams that is random, so a program must order them.
 extern "C" __global__ void append(differential::Order* order, std::uint32_t tag, std::uint64_t micros) {
   (void)micros;
   const std::uint32_t at = atomicAdd(&order->count, 1u);

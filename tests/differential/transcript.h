@@ -1,4 +1,4 @@
-// How a differential program tells what HIP did: the contract between the programs and differential.py.
+// How a differential program writes what HIP did: the contract between the programs and differential.py.
 //
 // A program is run once without xschedd and then with it in several ways (differential.py), and must write the same
 // transcript each time: what every HIP call returned, what hipPeekAtLastError and hipGetLastError said after it, the
@@ -8,23 +8,21 @@
 //
 //     SEED     decides everything that the program chooses at random (Lane::Random)
 //     DEVICES  how many devices it may use (1 or 2); it has that many
-//     ROUNDS   how often it goes through its body. A round takes some 20 to 100 ms of kernels on a device of its own,
-//     made
-//              of kernels of 100 us to 2 ms, so that there is something to hold
+//     ROUNDS   how often it goes through its body. A round takes some 20 to 100 ms on a device of its own, in
+//              kernels of 100 us to 2 ms, so that there is work to hold
 //
 // Lanes. A line belongs to a lane, and is written at once. Order is compared within a lane, never between lanes: give
-// each thread its lane, and each stream's callbacks theirs. A lane is made by the one thread that makes it; its name is
-// unique in the program. A forked child has lanes of its own names.
+// each thread its lane, and each stream's callbacks theirs. A lane's name is unique in the program; a
+// forked child uses other names.
 //
-// What may differ is said so in the source: Either names the results that are allowed and the reason; where the
-// runtime's answer depends on time in any other way, leave it out of the transcript (call it without a lane) and say
-// why there.
+// EITHER names the results that may differ, with the reason. If the runtime's answer depends on time in any other way,
+// leave it out of the transcript (call it without a lane), with a comment that says why.
 //
-// A program that a mode does not suit says so in its source, with the reason, on a line `// Not in mode NAME: ...`.
+// A program that cannot run in a mode has a line `// Not in mode NAME: ...` with the reason in its source.
 //
-// The driver takes the exit status and whatever HIP or the software GPU say on standard error into the comparison too.
-// A program ends by `return run.End()`, or however its subject demands (exit while work is held, a crash): then without
-// it. A check that fails is written as FAILS, and fails the run, the one without xschedd, too.
+// The driver also compares the exit status, and what HIP or the software GPU write to standard error. A program ends
+// with `return run.End()`, or without it as its subject demands (exit while work is held, a crash). A check that fails
+// is written as FAILS, and fails the run, also the one without xschedd.
 //
 // Thread rule: a lane may be used by one thread at a time. Run::Random and Run::Ask: main thread only.
 #pragma once
@@ -47,9 +45,9 @@
 // A launch by <<<>>>; the value is what it left as the last error, which it takes away.
 #define LAUNCH(lane, ...) ([&] { __VA_ARGS__; }(), (lane).Launched(#__VA_ARGS__))
 // A call that may return either of several results, and why: EITHER(lane, "the kernel may be done", hipStreamQuery(s),
-// hipSuccess, hipErrorNotReady). Another result than these is written as it is.
+// hipSuccess, hipErrorNotReady). Any other result is written as it is.
 #define EITHER(lane, reason, call, ...) ((lane).ReturnedEither(#call, (call), reason, {__VA_ARGS__}))
-// A condition that must hold in every run: what a host model of the program says of its results.
+// A condition that must hold in every run, such as a comparison with a model of the program on the host.
 #define CHECK(lane, ...) ((lane).Checked(#__VA_ARGS__, static_cast<bool>(__VA_ARGS__)))
 
 namespace differential {
@@ -144,8 +142,8 @@ class Lane {
   void Note(const char* text) { Write("%s", text); }
 
  private:
-  // Always peeks. Sometimes also gets, which takes the error away: by seed and lane, so that both what stays and what
-  // is taken is seen.
+  // Always peeks. Sometimes also gets, which clears the error: by seed and lane, so that both errors that stay and
+  // cleared ones are tested.
   std::string LastError() {
     const hipError_t peeked = hipPeekAtLastError();
     std::string text = std::string(", peek ") + hipGetErrorName(peeked);
@@ -174,7 +172,7 @@ class Lane {
   Generator numbers_, looks_;
 };
 
-// What the program was asked for, its main lane, and how it talks to the driver.
+// The program's arguments, its main lane, and its communication with the driver.
 class Run {
  public:
   Run(int argc, char** argv)
@@ -185,23 +183,23 @@ class Run {
 
   Lane MakeLane(const std::string& name) const { return Lane(name, seed); }
 
-  // Asks the driver to bring something about for a process, this one or a child, and returns when it is so:
+  // Asks the driver to change the state of a process, this one or a child, and returns when that is done:
   //   "hold"      under a scheduler: the daemon has shut the process's gates. The next launch waits until a release
   //   "held"      under a scheduler: a thread of the process waits at a gate (so another one has to ask)
-  //   "release"   the hold is over, and the hostile scheduler goes on
+  //   "release"   the hold has ended, and the hostile scheduler continues
   // Without a daemon it returns at once: programs ask the same in every run. False: nothing was done.
   bool Ask(const char* what, pid_t process = getpid()) {
     const std::string line = std::string("?") + what + " " + std::to_string(process) + "\n";
     char answer = 0;
     bool is_done = false;
     if (write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(99);
-    // End of input: run by hand, nobody answers.
+    // End of input: run by hand, without a driver.
     while (read(STDIN_FILENO, &answer, 1) == 1 && answer != '\n')
       is_done = answer == 'y';
     return is_done;
   }
 
-  // The last line: a transcript without it is one of a program that did not come to its end.
+  // The last line: without it the program did not reach its end.
   int End() {
     main.Note("end");
     return 0;

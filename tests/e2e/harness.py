@@ -1,6 +1,6 @@
 """A node for one test: a software GPU, a daemon and their clients, all private to the test and removed after it.
 
-Used by the test_*.py beside this file. Everything waits for conditions, never for fixed times; deadlines are generous,
+Used by the test_*.py beside this file. Everything waits for conditions, never for fixed times; deadlines are long,
 because the machine is shared. Thread rule: one test, one thread.
 """
 
@@ -44,8 +44,8 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
         time.sleep(0.005)
 
 
-# For a daemon's configuration: a daemon that gets no CPU for a lease's time releases everyone and counts nothing. That is
-# correct, but on a busy machine it would disturb tests of other things.
+# For a daemon's configuration: a daemon that gets no CPU for the length of a lease releases every client and counts nothing.
+# That is correct, but on a busy machine it would disturb tests of other things.
 LONG_LEASE = "\n[daemon]\nlease_ms = 10000\n"
 
 
@@ -161,7 +161,7 @@ class Node:
         words = out.split("right:")[1].replace(",", "").split()
         return int(words[0]), int(words[2])
 
-    # ---- what the device saw --------------------------------------------------------------------------------------
+    # ---- work on the device --------------------------------------------------------------------------------------
     def dispatches(self, pid, kernel="scale_add"):
         """The dispatches of a process in order of start, from the software GPU's own trace; without `kernel`, everything
         that the device did for it, including copies."""
@@ -205,10 +205,10 @@ class NodeTest(unittest.TestCase):
             if is_right(values[-1]):
                 print(f"measured: {retries} retries", flush=True)  # tests/tally.py counts them
                 return
-            print(f"not right: {values[-1]}", flush=True)
+            print(f"outside its limits: {values[-1]}", flush=True)
         self.fail(f"{what}: {values}")
 
-    # ---- what every test of a scheduled program checks ------------------------------------------------------------
+    # ---- checks of every scheduled program ------------------------------------------------------------
     def hold_and_release(self, process, anchor, pid=None, traced=True):
         """Holds and releases a running client beside an idle anchor (`pid`: if the started process is not the one that
         launches). Fails unless none of its work reached the device in between, while the anchor's did. Without a trace,

@@ -51,7 +51,7 @@ class CApi(harness.NodeTest):
         self.shows(asking, priority_hint=20, priority_effective=20, weight=300)
         self.assertEqual(asking.ask("status")[2:4], [20, 300])
 
-        # The highest of process and streams; what is less changes nothing.
+        # The highest hint of process and streams counts; lower ones change nothing.
         self.assertEqual(asking.ask("stream-priority", 0, 40), OK)
         self.assertEqual(asking.ask("stream-priority", 1, -5), OK)
         self.assertEqual(asking.ask("stream-weight", 1, 500), OK)
@@ -61,7 +61,7 @@ class CApi(harness.NodeTest):
         self.assertEqual(asking.ask("destroy", 0), OK)
         self.assertEqual(asking.ask("stream-weight", 1, 0), OK)
         self.shows(asking, priority_hint=20, weight=300)
-        # None of the process: the stream's counts, however low.
+        # Without a hint of the process the stream's counts, however low.
         self.assertEqual(asking.ask("priority", NO_PRIORITY), OK)
         self.shows(asking, priority_hint=-5, priority_effective=-5)
         self.assertEqual(asking.end()[0], 0)
@@ -70,7 +70,7 @@ class CApi(harness.NodeTest):
         self.node.start_daemon("--policy", "deadline")
         asking = Asking(self.node)
         anchor = self.node.start_anchor(priority=0)
-        # One microsecond is missed by whatever runs.
+        # Any work misses a deadline of one microsecond.
         self.assertEqual(asking.ask("stream-deadline", 1, 1), OK)
         asking.ask("launch", 0, 1000)
         asking.ask("wait")
@@ -115,12 +115,12 @@ class CApi(harness.NodeTest):
         self.check_held(asking, ("hold", 0, MINUTE_US), ("release", 0), 1, None)
         self.check_held(asking, ("hold-stream", 1, MINUTE_US), ("release-stream", 1), 1, 0)
         self.check_held(asking, ("hold-stream", 0, MINUTE_US), ("release", -1), 0, 1)
-        # By itself: nobody releases it.
+        # It ends by itself: nothing releases it.
         self.assertEqual(asking.ask("hold", 0, 1000), OK)
         asking.ask("launch", 0, 10)
         asking.ask("wait")
         self.assertGreater(asking.ask("status")[7], 0, "it is counted")
-        # Another device's hold is not ours.
+        # A hold on another device does not bind here.
         self.assertEqual(asking.ask("hold", 5, MINUTE_US), OK)
         asking.ask("launch", 0, 10)
         asking.ask("wait")
@@ -131,7 +131,7 @@ class CApi(harness.NodeTest):
         self.check_holds(asking)
         self.assertEqual(asking.end()[0], 0)
 
-    def test_a_program_that_holds_itself_holds_nobody_back(self):
+    def test_a_program_that_holds_itself_holds_no_other(self):
         self.node.start_daemon()
         asking = Asking(self.node, priority=50)
         lower = self.node.start_anchor(priority=-50)

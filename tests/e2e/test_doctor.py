@@ -28,14 +28,14 @@ class Doctor(harness.NodeTest):
         self.assertEqual(found["session"][0], "ok", found["session"])
         self.assertIn(f"pid {anchor.pid} uses the software GPU", found["device"][1])
 
-    def test_a_software_gpu_in_use_is_no_missing_gpu(self):
+    def test_a_software_gpu_in_use_counts_as_a_gpu(self):
         self.node.start_daemon()
         anchor = self.start()
         wait_for(lambda: self.node.device_state(anchor.pid), "it is attached")
         self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
-    def test_time_slices_that_are_not_there(self):
-        """Requested on AMD, which has none: doctor says so, and everything else works as without them."""
+    def test_time_slices_on_a_vendor_without_them(self):
+        """Requested on AMD, which has none: doctor reports it, and everything else works as without them."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE + "[policy]\nmax_concurrent = 1\n")
         high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
@@ -54,7 +54,7 @@ class Doctor(harness.NodeTest):
             self.assertIn(said, what)
             self.assertNotIn("time slice", node.ctl("explain", process.pid).stdout)
         self.assertIn("(2 times)", self.findings()["time slices"][1])
-        # As AMD's own limit has it, nobody asks.
+        # With AMD's default limit no time slices are requested.
         node.ctl("policy", "set", "--max-concurrent", "auto")
         self.assertEqual(node.device_state(low.pid)["slice"], "")
         node.ctl("policy", "set", "--max-concurrent", "1", "--time-slices", "off")

@@ -58,8 +58,8 @@ class Failure(harness.NodeTest):
         self.node.tell(high, "stop")
 
     def held_by_a_daemon_whose_clock_is_off_by(self, seconds):
-        """The gate binds by the daemon's clock while that lives, and no longer. The clients stay where they are, because they
-        share the device's clock."""
+        """The gate binds by the daemon's clock only while the daemon lives. The clients keep the machine's clock, because the
+        device uses it."""
         namespace = ["unshare", "--fork", "--kill-child=KILL", "--time", f"--monotonic={seconds}"]
         if os.geteuid() != 0:
             namespace += ["--user", "--map-current-user"]
@@ -87,7 +87,7 @@ class Failure(harness.NodeTest):
         # It cannot be below zero.
         self.held_by_a_daemon_whose_clock_is_off_by(-int(time.clock_gettime(time.CLOCK_MONOTONIC) / 2))
 
-    def test_daemon_restarted_takes_its_clients_back(self):
+    def test_clients_return_to_a_restarted_daemon(self):
         node = self.node
         node.start_daemon()
         node.ctl("policy", "set", "--guard", 0)
@@ -152,11 +152,11 @@ class Failure(harness.NodeTest):
         wait_for(lambda: high.pid not in node.clients(), "the daemon forgets it")
         node.finish(low)
 
-    def test_client_that_is_stopped_while_it_is_idle_delays_nobody(self):
+    def test_client_that_is_stopped_while_idle_delays_no_other(self):
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
         stopped = node.start_anchor(priority=50)
-        # What it did to attach has finished, and the daemon knows it.
+        # Its work to attach has finished, and the daemon knows it.
         wait_for(lambda: int(node.device_state(stopped.pid).get("in_flight", 1)) == 0, "it is idle")
         stopped.send_signal(signal.SIGSTOP)
         other = node.start_anchor(priority=-20)
@@ -166,13 +166,13 @@ class Failure(harness.NodeTest):
         self.assertGreater(int(state["submitted"]), 0, "it is tracked")
         self.assertEqual(int(state["held_ns"]), 0)
 
-    def test_a_stopped_busy_client_holds_nobody_for_long(self):
+    def test_a_stopped_busy_client_holds_others_only_briefly(self):
         node = self.node
         node.start_daemon()
-        node.ctl("policy", "set", "--guard", 0)  # which would let the other one through now and then
+        node.ctl("policy", "set", "--guard", 0)  # whose turns would open the other's gate
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(low, "start 1000")
-        # All at once: it has no moment without work.
+        # All launches are queued at once, so that it always has work.
         node.tell(high, "work 2000 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
         high.send_signal(signal.SIGSTOP)
@@ -192,8 +192,8 @@ class Failure(harness.NodeTest):
         wait_for(lambda: node.device_state(low.pid)["state"] in ("running", "idle"), "it goes on")
         node.tell(low, "stop")
 
-    def test_a_client_that_waits_is_no_silent_one(self):
-        """It only waits at its gate for a while, but still gets its turn."""
+    def test_a_waiting_client_is_not_silent(self):
+        """A client that waits at its gate for long still gets its turn."""
         node = self.node
         node.start_daemon()
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
@@ -202,7 +202,7 @@ class Failure(harness.NodeTest):
         wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")
         node.tell(low, "start 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
-        # As long as a silent one would have been found out several times.
+        # Several times as long as a silent one needs to be noticed.
         held_ns = int(node.device_state(low.pid)["held_ns"])
         wait_for(lambda: int(node.device_state(low.pid)["held_ns"]) > held_ns + 1_500_000_000, "it waits on")
         self.assertEqual({node.device_state(low.pid)["state"], node.device_state(high.pid)["state"]}, {"held", "running"})
@@ -217,7 +217,7 @@ class Failure(harness.NodeTest):
         out, err = process.communicate(timeout=harness.DEADLINE_S)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("right:", out)
-        self.assertEqual(err.count("unscheduled"), 1, "says so once: " + err)
+        self.assertEqual(err.count("unscheduled"), 1, "reported once: " + err)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ import unittest
 import harness
 from harness import wait_for
 
-ROUNDS = 100_000  # more than there is time for: gangs are told to end
+ROUNDS = 100_000  # more than there is time for: the test ends the gangs
 ASKED_AT = 12  # in programs/meeting.h
-INSTANT_NS = 50_000_000  # generous: the daemon may have to wait for a core
+INSTANT_NS = 50_000_000  # long, because the daemon may have to wait for a core
 TWO_DEVICES = {"SOFTGPU_DEVICES": "2"}
 
 
@@ -59,12 +59,12 @@ class Gangs(harness.NodeTest):
         process.terminate()
         process.communicate(timeout=harness.DEADLINE_S)
         events = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-        self.assertFalse([event for event in events if event["kind"] == "lost"], "no event may be missing")
+        self.assertFalse([event for event in events if event["kind"] == "lost"], "no event was lost")
         return events
 
     def held_as_one(self, events, gangs):
-        """Checks that the ranks of a gang that have work are all held or all open, but for the instant between a transition
-        and the decision that follows it; returns how often each gang was held."""
+        """Checks that the ranks of a gang that have work are all held or all open, except between a transition and
+        the decision that follows it; returns how often each gang was held."""
         busy, held, torn_since = set(), set(), {}
         held_count = [0 for _ in gangs]
         for index, event in enumerate(events):
@@ -82,7 +82,7 @@ class Gangs(harness.NodeTest):
             for gang, pids in enumerate(gangs):
                 held_count[gang] += kind == "held" and pid in pids
                 since = torn_since.get(gang, now)
-                self.assertLess(now - since, INSTANT_NS, f"gang {pids} was torn apart until event {index}: {event}")
+                self.assertLess(now - since, INSTANT_NS, f"gang {pids} was partly held until event {index}: {event}")
                 working = [pid for pid in pids if pid in busy]
                 if 0 < sum(pid in held for pid in working) < len(working):
                     torn_since[gang] = since
@@ -90,7 +90,7 @@ class Gangs(harness.NodeTest):
                     torn_since.pop(gang, None)
         return held_count
 
-    def test_ranks_meet_while_another_gang_wants_their_devices(self):
+    def test_ranks_meet_while_another_gang_uses_their_devices(self):
         node = self.node
         node.start_daemon()
         follower = self.follow_events()

@@ -56,7 +56,7 @@ class GpuTime(harness.NodeTest):
         return said / real
 
     def measure(self, *works):
-        """Runs these beside each other, and compares both accounts of each. A work: the arguments of `start`."""
+        """Runs these beside each other, and compares both measurements of each. A work: the arguments of `start`."""
         def once():
             processes = [self.start(*work) for work in works]
             self.run_all(*processes)
@@ -89,7 +89,7 @@ class GpuTime(harness.NodeTest):
     def setUp(self):
         super().setUp()
         self.node.start_daemon(config=harness.LONG_LEASE)
-        # Somebody of another priority, so that clients are tracked; strict, so that their windows are narrow.
+        # A client of another priority, so that clients are tracked; strict, so that their windows are narrow.
         self.node.start_anchor(priority=50, environment={"XSCHEDD_LATENCY": "strict"})
 
     def test_one_stream(self):
@@ -153,7 +153,7 @@ class GpuTime(harness.NodeTest):
         self.share_of_graphs(100, 300)
 
 
-    def test_a_launch_before_the_daemons_first_word(self):
+    def test_a_launch_before_the_daemons_first_answer(self):
         """A client's first launch comes before the daemon's first answer."""
         node = self.node
         node.start_daemon()

@@ -1,4 +1,4 @@
-"""The metrics against what the device saw: launches and GPU time of real HIP programs, and a hold of one of them."""
+"""Compares the metrics with the device's trace: launches and GPU time of real HIP programs, and a hold of one of them."""
 
 import re
 import unittest
@@ -40,7 +40,7 @@ class Metrics(harness.NodeTest):
         print(f"{LAUNCHES} launches: {seconds:.4f} s on the software GPU, {counted:.4f} s counted")
         self.assertLess(abs(counted - seconds), 0.25 * seconds)
         self.assertEqual(self.value("xschedd_held_time_seconds_total"), 0)
-        # Held for the other one: time, and one hold at least. On a busy machine the other may pause, so there is more than one launch.
+        # Held for the other one: held time, and at least one hold. On a busy machine the other may pause, so there is more than one launch.
         node.tell(high, f"start {MICROS}")
         wait_for(lambda: self.value("xschedd_device_clients", state="running", **{"class": "high"}) == 1, "it runs")
         node.tell(low, f"work {10 * LAUNCHES} {MICROS}")

@@ -1,6 +1,6 @@
-"""Passthrough: what the configuration names is never held, everything else is; it is still counted as launches and GPU use.
+"""Passthrough: calls that the configuration names are never held, all others are; passed calls still count as GPU use.
 
-The client under test (programs/passer.hip) is put on hold by an administrator, which holds whatever is gated.
+An administrator holds the client under test (programs/passer.hip), so that every gated call waits.
 """
 
 import json
@@ -65,7 +65,7 @@ class Passer:
             wait_for(lambda: len(self.node.dispatches(self.pid, kernel)) == seen + 1, f"{kernel} is on the device once")
 
     def is_held(self, command):
-        """Tells it to submit, and waits until the thread waits at the gate. Held means: not back after some looks."""
+        """Tells it to submit, and waits until the thread waits at the gate. Held: the call has not returned after several checks."""
         before = self.count("done " + command)
         self.tell(command)
         wait_for(lambda: self.node.device_state(self.pid).get("state") == "held", f"{command} is held")
@@ -76,7 +76,7 @@ class Passer:
 
 class PassthroughTest(harness.NodeTest):
     def hold(self, *passthrough, config=None, **environment):
-        """A client of this node on hold, with what is to pass it; an idle, more important one makes it tracked."""
+        """A client of this node on hold, with its passthrough; an idle, more important one makes it tracked."""
         node = self.node
         node.start_daemon(config=(config or "") + harness.LONG_LEASE)
         self.anchor = node.start_anchor(priority=50)
@@ -102,7 +102,7 @@ class PassthroughTest(harness.NodeTest):
 
 
 class Passthrough(PassthroughTest):
-    def test_a_library_passes_and_the_one_in_its_place_does_not(self):
+    def test_a_library_passes_and_another_at_its_address_does_not(self):
         passer = self.hold("libpasser_a.so")
         self.assertTrue(passer.is_held("own"))
         place = passer.at_once(f"open {FIRST}")
@@ -115,7 +115,7 @@ class Passthrough(PassthroughTest):
                 break
             passer.at_once("close")
         else:
-            self.fail("the second library never came to the place of the first")
+            self.fail("the second library was never loaded at the address of the first")
         self.assertTrue(passer.is_held("call"))
         self.assertEqual(self.passed(passer.pid), 2)
         self.assertEqual(self.node.dispatches(passer.pid, "other_kernel"), [])
@@ -131,7 +131,7 @@ class Passthrough(PassthroughTest):
         self.end(passer, "own")
 
     def test_kernels_pass_by_name(self):
-        # By the mangled and by the demangled name; a comma cannot stand in a list.
+        # By the mangled and by the demangled name; an entry of a list cannot contain a comma.
         passer = self.hold("kernel:*shaped<int? 4>*,kernel:module_kernel_a")
         passer.passes("template", "_Z6shapedIiLi4EEvPT_")
         self.assertTrue(passer.is_held("own"))
@@ -139,7 +139,7 @@ class Passthrough(PassthroughTest):
         passer.passes("module", "module_kernel_a")
         self.end(passer, "own")
 
-    def test_a_module_function_that_is_freed_hands_nothing_on(self):
+    def test_a_reused_handle_of_a_module_function_does_not_pass(self):
         passer = self.hold("kernel:_Z6shaped*", "kernel:module_kernel_a")
         handles = set()
         for _ in range(50):
@@ -148,14 +148,14 @@ class Passthrough(PassthroughTest):
             if passer.at_once("get module_kernel_b") in handles:
                 break
         else:
-            self.fail(f"no handle was used twice: {passer.lines}")
+            self.fail(f"no handle was reused: {passer.lines}")
         self.assertTrue(passer.is_held("module"))
         self.assertEqual(self.node.dispatches(passer.pid, "module_kernel_b"), [])
         self.end(passer)
 
     def test_captures_and_graphs(self):
         passer = self.hold("kernel:own_kernel", "kernel:_Z6shaped*")
-        # Names are asked for while another thread's capture forbids much: it does not break.
+        # Looking up names does not break another thread's capture, whose mode restricts this one.
         passer.at_once("begin")
         passer.passes("template", "_Z6shapedIiLi4EEvPT_")
         self.assertEqual(passer.at_once("end"), "0")
@@ -164,7 +164,7 @@ class Passthrough(PassthroughTest):
         self.assertTrue(passer.is_held("graph"))
         self.end(passer, "graph")
 
-    def test_configuration_reaches_whoever_waits(self):
+    def test_new_configuration_releases_waiting_threads(self):
         node = self.node
         passer = self.hold(config='passthrough = ["hipMemcpyAsync"]\n')
         passer.passes("copy")
@@ -181,7 +181,7 @@ class Passthrough(PassthroughTest):
                       wrong.stderr)
         self.end(passer)
 
-    def test_it_is_counted_and_is_use_of_the_gpu(self):
+    def test_passed_calls_are_counted_and_make_the_client_busy(self):
         node = self.node
         passer = self.hold("kernel:softgpu_spin_us")
         before = int(node.device_state(passer.pid)["gpu_time_ns"])
@@ -201,7 +201,7 @@ class Passthrough(PassthroughTest):
         self.assertGreaterEqual(self.passed(passer.pid), count)
         self.end(passer)
 
-    def test_what_is_wrong_is_named_once(self):
+    def test_a_wrong_entry_is_reported_once(self):
         passer = self.hold("hipMemcpyAsync", XSCHEDD_PASSTHROUGH="")
         self.end(passer)
         wrong = Passer(self.node, (), {"XSCHEDD_PASSTHROUGH": "librccl,hipMemcpyAsync"})

@@ -1,4 +1,4 @@
-"""The purpose of the product: the more important client goes first, and priorities can change while programs run."""
+"""The purpose of xschedd: the more important client runs first, and priorities can change while programs run."""
 
 import time
 import unittest
@@ -14,12 +14,12 @@ class Priority(harness.NodeTest):
     def test_lower_waits_while_higher_is_busy(self):
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
-        node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)  # else it tries how the higher one does beside the lower
+        node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)  # otherwise it would try the higher one beside the lower
         high = node.start_anchor(priority=50)
         low = node.start("default_stream", 1000, 1000, priority=-10)
         wait_for(lambda: self.progress(low) >= 5, "the lower client runs while the higher is idle")
 
-        # All at once: so the higher one has no moment without work, however little it gets of a busy machine.
+        # All launches are queued at once, so that the higher one always has work, also on a busy machine.
         node.tell(high, "work 1000 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
         seen = self.progress(low)
@@ -42,7 +42,7 @@ class Priority(harness.NodeTest):
             if priority is not None:
                 node.ctl("set", "--pid", two.pid, "--priority", priority)
             wait_for(lambda: node.device_state(other.pid).get("state") == "held", "the other is held")
-            # On a busy machine its thread comes late at times, and the device is idle for a moment.
+            # On a busy machine its thread may be late, so that the device is idle for a moment.
             wait_for(lambda: node.device_state(important.pid)["state"] == "running", "the important one is running")
             before = self.progress(important)
             wait_for(lambda: self.progress(important) > before + 20, "the important one runs")
@@ -55,7 +55,7 @@ class Priority(harness.NodeTest):
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(low, "start 1000")
         launched = {}
-        # All at once, so that nothing but a turn lets the lower one run before the end; by turns without and with the guard.
+        # All launches are queued at once, so that only a turn lets the lower one run before the end; without and with the guard.
         for guard in ("0", "50ms"):
             node.ctl("policy", "set", "--guard", guard, "--tolerance", 0)
             node.tell(high, "work 3000 1000")
@@ -81,7 +81,7 @@ class Priority(harness.NodeTest):
         self.assertEqual(high.stdout.readline().strip(), "done")
         self.assertLess(low_end, node.dispatches(high.pid)[-1]["end_ns"], "it ran beside the higher one")
 
-    def test_a_guard_that_is_off_is_warned_of(self):
+    def test_a_guard_that_is_off_gives_a_warning(self):
         """However it is set: in the file, by a reload, by policy set, or found by a restarted daemon."""
         node = self.node
 

@@ -1,4 +1,4 @@
-"""Each kind of program under scheduling: right results, held when told, every launch gated exactly once."""
+"""Each kind of program under scheduling: right results, held on request, every launch gated exactly once."""
 
 import unittest
 
@@ -49,7 +49,7 @@ class Programs(harness.NodeTest):
         node.ctl("hold", "--pid", process.pid)
         node.tell(process, "go")
         node.finish(process)
-        self.assertEqual(node.dispatches(process.pid, kernel=None), [], "what is left alone submits nothing")
+        self.assertEqual(node.dispatches(process.pid, kernel=None), [], "functions that are not wrapped submit nothing")
 
     def test_threads(self):
         self.check_counted("threads")

@@ -66,7 +66,7 @@ class Python(harness.NodeTest):
         self.assertEqual(program.say("stream.destroy()"), "None")
         self.shows(program, priority_effective=20, weight=100)
 
-        # What it holds itself waits until the hold expires, and is counted.
+        # Its own hold delays its work until it expires, and is counted.
         self.assertEqual(program.say("xschedd.hold(0.01)"), "<Result.OK: 0>")
         self.assertEqual(program.say("[launch(None, 1000), wait()]"), "[None, None]")
         self.assertEqual(program.say("xschedd.status().own_held_ns > 0"), "True")

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fault"))
 from service_manager import ServiceManager  # noqa: E402
 
 LAUNCHES = 2000
-MICROS = 5000  # so long that it cannot end in the moments in which its lease is over
+MICROS = 5000  # so long that it cannot end in the moments without a lease
 RESTARTS = 20
 
 
@@ -34,7 +34,7 @@ class Restart(harness.NodeTest):
         self.manager.wait_ready(count)
 
     def memory(self, pid):
-        """The inodes of what the process has mapped of the daemon's."""
+        """The inodes of the daemon's memory that the process has mapped."""
         maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
         return sorted(re.findall(r"(\d+)\s+/memfd:xschedd-(board|ledger)", maps))
 
@@ -48,14 +48,14 @@ class Restart(harness.NodeTest):
         low = node.start("default_stream", LAUNCHES, MICROS, priority=-10)
         wait_for(lambda: len(node.dispatches(low.pid)) >= 5, "the low client launches")
         node.tell(high, "start 1000")
-        # High alone leaves gaps on a busy machine, in which low would come to its end.
+        # On a busy machine one important client leaves gaps, in which the low one would finish.
         node.ctl("hold", "--pid", low.pid)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the low client is held")
         memory = self.memory(low.pid)
         self.assertEqual([name for _, name in memory].count("board"), 1)
         for times in range(1, RESTARTS + 1):
             self.kill()
-            self.assertIn(low.pid, node.clients())  # before it can have come back, or after
+            self.assertIn(low.pid, node.clients())  # before it can have reconnected, or after
             wait_for(lambda: self.is_back(low.pid, times) and self.is_back(high.pid, times), "both are back")
             wait_for(lambda: node.device_state(low.pid).get("state") == "held" or low.poll() is not None,
                      "the low client is held again")
@@ -67,7 +67,7 @@ class Restart(harness.NodeTest):
         node.tell(high, "stop")
         node.finish(low)
 
-    def test_what_was_set_lasts_while_programs_come_and_go(self):
+    def test_settings_last_while_programs_come_and_go(self):
         node = self.node
         anchor = node.start_anchor(priority=0)
         low = node.start("default_stream", LAUNCHES // 4, MICROS, priority=0)

@@ -41,7 +41,7 @@ def has_ggl():
 
 class RouteTest(harness.NodeTest):
     """A program and its stages."""
-    route = "symbols"  # how the runtime's calls are to come to the shim
+    route = "symbols"  # the way in which the runtime's calls should reach the shim
 
     def setUp(self):
         super().setUp()
@@ -100,7 +100,7 @@ class RouteTest(harness.NodeTest):
         before = self.submitted(pid)
         node.tell(process, "go")
         launches, _ = self.verdict(process)
-        self.assertEqual(self.submitted(pid), before, "nothing of it is counted")
+        self.assertEqual(self.submitted(pid), before, "none of its work is counted")
         node.ctl("release", "--pid", pid, check=False)
         return launches
 
@@ -133,7 +133,7 @@ class Routes(RouteTest):
         self.check_alone(FOLDER / "route_pie", LAUNCHES, MICROS, "address")
 
     def test_address_in_a_fixed_program(self):
-        # The address of a function is that of the program's own table here.
+        # Here the address of a function is that of an entry of the program's own table.
         self.check_alone(FOLDER / "route_fixed", LAUNCHES, MICROS, "address")
 
     def test_library_of_a_plugin_host(self):
@@ -160,11 +160,11 @@ class Routes(RouteTest):
         self.check_alone(FOLDER / "route_pie", LAUNCHES, MICROS, "default-dlvsym")
 
     def test_dlsym_next(self):
-        # From the program itself, which is before us.
+        # From the program itself, which is in front of the shim.
         self.check_alone(FOLDER / "route_pie", LAUNCHES, MICROS, "next-dlsym")
 
     def test_dlsym_next_behind(self):
-        # From a library that is behind us, and whose runtime no one else sees.
+        # From a library behind the shim, whose runtime is not in the global scope.
         self.check_load(f"open:{LIBRARY}", "next-dlsym")
 
     def test_dlvsym_next_behind(self):
@@ -176,7 +176,7 @@ class Routes(RouteTest):
     def test_dlsym_next_of_a_global_library(self):
         self.check_load(f"global:{LIBRARY}", "next-dlsym")
 
-    # ---- what the runtime does with itself ------------------------------------------------------------------------
+    # ---- calls that the runtime makes itself ------------------------------------------------------------------------
     def test_copy_to_symbol(self):
         process = self.begin(FOLDER / "route_pie", LAUNCHES, MICROS, "to-symbol")
         self.check(process)
@@ -188,7 +188,7 @@ class Routes(RouteTest):
         self.assertIn(f"tool: {LAUNCHES} launches", err, "the tool sees each launch")
 
     def test_tool_behind(self):
-        # `xschedctl run` puts the shim before what is preloaded already.
+        # `xschedctl run` puts the shim in front of other preloaded libraries.
         self.check_tool(FOLDER / "route_pie", environment={"LD_PRELOAD": str(TOOL)})
 
     def test_tool_in_front(self):
@@ -247,8 +247,8 @@ class Routes(RouteTest):
         self.end(process, launches)
 
     # ---- a limit (docs/explanation/shim.md) -----------------------------------------------------------------------------------
-    def test_deepbind_is_not_seen(self):
-        """RTLD_DEEPBIND binds a library past every preloaded object: right, and not scheduled."""
+    def test_deepbind_is_not_intercepted(self):
+        """RTLD_DEEPBIND binds a library past every preloaded object: it runs right, and unscheduled."""
         process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"deep:{LIBRARY}", "launch")
         self.end(process, self.check_unscheduled(process))
 

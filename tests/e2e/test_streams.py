@@ -1,4 +1,4 @@
-"""Streams of one process: requests on a more important stream go before later submissions on a less important one."""
+"""Streams of one process: requests on a more important stream run before later submissions on a less important one."""
 
 import re
 import unittest
@@ -36,12 +36,12 @@ class Streams(harness.NodeTest):
     def check(self, has_daemon):
         def measure():
             (without, unheld), (ordered, held) = self.overtaken(False, has_daemon), self.overtaken(True, has_daemon)
-            self.assertEqual(unheld, 0, "nobody waits who was not asked to")
-            self.assertGreater(held, 0, "somebody waited")
+            self.assertEqual(unheld, 0, "no thread waits without ranked streams")
+            self.assertGreater(held, 0, "a thread waited")
             print(f"kernels of the background inside requests: {without} without an order, {ordered} with one; held {held} ns")
             return without, ordered
 
-        # Without an order they take turns: about as many of its kernels as of the requests'.
+        # Without an order they take turns: about as many background kernels as kernels of requests.
         self.assert_measured(measure, lambda counts: counts[1] < counts[0] / 2,
                              "kernels of the background that ran inside requests: without an order, with one")
 

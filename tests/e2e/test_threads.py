@@ -44,7 +44,7 @@ class Threads(harness.NodeTest):
         self.assertEqual(self.ask(program, f"start {kind} 1 100"), "started")
         wait_for(lambda: self.state(program) == "held", "the thread waits at the gate")
         self.assertEqual(self.ask(program, "cancel"), "cancelled")
-        # It goes on waiting: what it is about to submit is not lost, as without a hold.
+        # It still waits: the launch is not lost, as without a hold.
         self.assertEqual(self.state(program), "held")
         node.ctl("release", "--pid", program.pid)
         self.assertEqual(self.ask(program, "join"), "ended 1")
@@ -61,13 +61,13 @@ class Threads(harness.NodeTest):
         # Far more than fits the window, so that it waits for that most of the time.
         self.assertEqual(self.ask(program, "start deferred 200 3000"), "started")
         wait_for(lambda: len(self.node.dispatches(program.pid)) > 20, "the thread launches")
-        self.assertLess(len(self.node.dispatches(program.pid)), 150, "it has most of its launches before it")
+        self.assertLess(len(self.node.dispatches(program.pid)), 150, "most of its launches are still to come")
         self.assertEqual(self.ask(program, "cancel"), "cancelled")
         self.assertEqual(self.ask(program, "join"), "ended 200")
         self.end(program)
 
-    def test_short_ones_leave_nothing_behind(self):
-        """Threads with their own default streams: each is forgotten when it ends, in whatever way."""
+    def test_short_threads_leave_nothing_behind(self):
+        """Threads with their own default streams: each is forgotten however it ends."""
         program = self.start()
 
         def resident():
@@ -92,7 +92,7 @@ class Threads(harness.NodeTest):
             found[name] = (policy, processors)
         return found
 
-    def test_the_librarys_own_do_not_stay_where_the_program_is_bound(self):
+    def test_the_librarys_threads_are_not_bound_with_the_program(self):
         program = self.start("bound")
         whole = re.search(r"Cpus_allowed_list:\s+(\S+)", pathlib.Path("/proc/self/status").read_text()).group(1)
         if len(os.sched_getaffinity(0)) < 2:
@@ -104,7 +104,7 @@ class Threads(harness.NodeTest):
         self.end(program)
 
     def test_no_runtime_is_called_at_exit(self):
-        """A device that comes after the first exit handler is not asked for its name: the runtime is about to be torn down."""
+        """After the first exit handler a new device's name is not queried, because the runtime is about to be destroyed."""
         program = self.start("leaving", environment={"SOFTGPU_DEVICES": "2"})
         wait_for(lambda: self.node.clients().get(program.pid, {}).get("devices"), "its device is known")
         program.stdin.close()
@@ -116,8 +116,8 @@ class Threads(harness.NodeTest):
         program.send_signal(signal.SIGUSR1)
         self.assertEqual(program.wait(harness.DEADLINE_S), 0, program.stderr.read())
 
-    def test_daemons_that_come_and_go_take_up_no_more(self):
-        """Each brings memory of its own; a client has that of two at most."""
+    def test_memory_does_not_grow_over_many_daemons(self):
+        """Each daemon gives new memory; a client has at most that of two mapped."""
         program = self.start()
         node = self.node
 

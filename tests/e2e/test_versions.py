@@ -37,7 +37,7 @@ class Versions(harness.NodeTest):
         self.hold_and_release(program, anchor)
         node.finish(program)
         self.assertEqual(self.refusals(), [])
-        # That they are what they are said to be.
+        # Checks that they are of these versions.
         self.assertIn(f"layout {3 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
                                                                      capture_output=True, check=True).stdout)
         told = f"newer client told our version pid={program.pid} " in node.daemon_log()
@@ -52,7 +52,7 @@ class Versions(harness.NodeTest):
         out, err = program.communicate(timeout=harness.DEADLINE_S)
         self.assertEqual(program.returncode, 0, err)
         self.assertIn("right:", out)
-        self.assertEqual(err.count("the daemon is of another release"), 1, "told once: " + err)
+        self.assertEqual(err.count("the daemon is of another release"), 1, "reported once: " + err)
         self.assertIn(remedy, err)
         wait_for(self.refusals, "the daemon tells it, too")
         self.assertEqual(node.clients(), {})
@@ -84,7 +84,7 @@ class Versions(harness.NodeTest):
         out, err = program.communicate(timeout=harness.DEADLINE_S)
         self.assertEqual(program.returncode, 0, err)
         self.assertIn("right:", out)
-        self.assertEqual(err.count("is of another release"), 1, "told once: " + err)
+        self.assertEqual(err.count("is of another release"), 1, "reported once: " + err)
         self.assertIn("install both libraries from one package", err)
 
 

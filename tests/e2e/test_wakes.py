@@ -30,7 +30,7 @@ class Wakes(harness.NodeTest):
         def submitted():
             return int(node.device_state(program.pid).get("submitted", 0))
 
-        # The first launches are looked after more closely.
+        # The agent polls more often after the first launches.
         wait_for(lambda: submitted() > 2000, "it launches")
         agent = self.agent_of(program.pid)
         begun, wakes, launches = time.monotonic(), self.wakes(agent), submitted()

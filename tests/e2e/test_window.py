@@ -15,8 +15,8 @@ ARRIVALS = 8
 
 class Window(harness.NodeTest):
     def left_over(self, micros):
-        """By window: medians of GPU time and launches that the background client had on the device when the important one
-        came, over many arrivals. By turns with the default window and without one."""
+        """By window: medians of the GPU time and launches that the background client had on the device when the important one
+        arrived, over many arrivals, alternately with the default window and without one."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
         node.ctl("policy", "set", "--guard", 0)
@@ -45,7 +45,7 @@ class Window(harness.NodeTest):
         def medians(window):
             work, launches = [], []
             for begin, end in bursts[window]:
-                # The last of the burst is left out: the gate opens when it ends.
+                # The last kernel of the burst is left out: the gate opens when it ends.
                 after = [r for r in background if r["end_ns"] > begin and r["start_ns"] < end - 2_000_000]
                 work.append(sum(r["end_ns"] - max(r["start_ns"], begin) for r in after) / 1e3)
                 launches.append(len(after))
@@ -64,8 +64,8 @@ class Window(harness.NodeTest):
         self.assertLess(launches, unlimited / 4)
 
     def overlap(self, program):
-        """The part of the averages' time in which a layer ran, the last of each step left out, which has nothing beside it; and
-        how long all took the device, in ms."""
+        """The part of the averages' time in which a layer ran, without the last of each step, which has no layer beside it; and
+        the time that all took on the device, in ms."""
         self.node.finish(program)
         queues = {}
         for record in self.node.dispatches(program.pid):
@@ -76,7 +76,7 @@ class Window(harness.NodeTest):
         return both / sum(end - begin for begin, end in averages), (layers[-1][1] - layers[0][0]) / 1e6
 
     def test_a_collective_leaves_room_for_layers(self):
-        """What one stream has in flight may wait for a peer, or for another stream, and must not take the window from that."""
+        """Work in flight on one stream may wait for a peer, or for another stream, and must not use up that stream's window."""
         node = self.node
         node.start_daemon()
         node.start_anchor(priority=50)
@@ -102,7 +102,7 @@ class Window(harness.NodeTest):
         return sum(r["end_ns"] - r["start_ns"] for r in records) / span
 
     def test_long_kernels_of_several_streams_run_side_by_side(self):
-        """Kernels much longer than the window make an important client wait for one of them, with a window or without."""
+        """With kernels much longer than the window, an important client waits for one of them, with a window or without."""
         node = self.node
         node.start_daemon()
         node.start_anchor(priority=50)

@@ -4,10 +4,10 @@ Three parts: N cycles of clients without a GPU (helpers/churner.cc: the real pre
 HIP clients; and how long a transition of one client takes to reach another's gate, with four other clients stopped at
 different moments and without them. Prints the daemon's memory after each tenth; last line a JSON summary.
 
-Growth is measured by RssAnon (/proc/PID/status): the process's own memory that is not of a file. The daemon remembers
-a bounded number of events and, for `xschedctl explain`, of times: the latter in a pool of 3.3 MB, whose pages cost nothing
-until they are used for the first time. About 21,000 clients use them all, so the warm-up of a long run is longer than
-that; a short run has a wider limit. Thread rule: one thread.
+Growth is measured by RssAnon (/proc/PID/status), the process's memory that no file backs. The daemon remembers a bounded
+number of events and, for `xschedctl explain`, of times: these in a pool of 3.3 MB, whose pages count only once they are used.
+About 21,000 clients use them all, so the warm-up of a long run is longer than that; a short run has a wider limit. Thread
+rule: one thread.
 """
 
 import json
@@ -26,7 +26,7 @@ WARM_UP, LONG_WARM_UP, LONG = 1000, 25_000, 10_000
 PARALLEL = 8
 SPARE_THREADS = 6  # gRPC's pool comes and goes with the load
 GROWTH_LIMIT_KIB, SHORT_GROWTH_LIMIT_KIB = 1024, 4096
-PCI_ADDRESS = "0000:fa:ce.0"  # gate_latency's, too
+PCI_ADDRESS = "0000:fa:ce.0"  # also that of gate_latency
 CHURNER = harness.BUILD / "tests/fault/churner"
 
 
@@ -65,7 +65,7 @@ class Churn(harness.Node):
         return facts
 
     def cycle(self, count):
-        """`count` cycles, then the deaths that the daemon still remembers."""
+        """Runs `count` cycles, then notes the deaths that the daemon still remembers."""
         result = subprocess.run([CHURNER, self.runtime_dir, "cycle", str(count), str(PARALLEL), PCI_ADDRESS],
                                 capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -104,7 +104,7 @@ class Churn(harness.Node):
                 worked += 1
             else:
                 print(f"HIP client {process.pid}: exit code {process.poll()}: {errors.read_text()[-500:]}", flush=True)
-            time.sleep(0.005)  # anywhere in its first launches
+            time.sleep(0.005)  # at any moment of its first launches
             process.kill()
             process.wait()
             process.stdin.close()
@@ -125,7 +125,7 @@ class Churn(harness.Node):
         return json.loads(result.stdout)
 
     def beside_stopped(self):
-        """Transition to gate, without and with stopped clients, turn about."""
+        """Latency from transition to gate, alternately without and with stopped clients."""
         self.ctl("policy", "set", "--linger", "0")
         found = {"without": [], "beside_4_stopped": []}
         for _ in range(2):
@@ -133,7 +133,7 @@ class Churn(harness.Node):
             stopped = [subprocess.Popen([CHURNER, self.runtime_dir, "stopped", PCI_ADDRESS, str(step)],
                                         stdout=subprocess.PIPE, text=True) for step in range(4)]
             if any(process.stdout.readline().strip() != "there" for process in stopped):
-                self.fail("a client that was to be stopped did not get there")
+                self.fail("a client did not get to the step at which it should be stopped")
             for process in stopped:
                 process.send_signal(signal.SIGSTOP)
             found["beside_4_stopped"].append(self.latency())

@@ -36,14 +36,14 @@ class Diary:
     longest_raw_ns = property(lambda self: self._head()[4])
 
     def new_calls(self):
-        """Long calls since the last look: (start, end, noise, kind)."""
+        """Long calls since the last read: (start, end, noise, kind)."""
         count = self._head()[5]
         first = max(self._calls_seen, count - CALLS)
         self._calls_seen = count
         return [_CALL.unpack_from(self._map, _CALL_AT + _CALL.size * (n % CALLS)) for n in range(first, count)]
 
     def new_spans(self):
-        """Times of being busy that were not returned as ended before; the last may have no end yet (0)."""
+        """Busy spans that were not returned with an end before; the last may have no end yet (0)."""
         count = self._head()[6]
         found = []
         for n in range(max(self._spans_seen, count - SPANS), count):
@@ -65,7 +65,7 @@ _MAPPING = re.compile(r"^([0-9a-f]+)-\S+ \S+ \S+ \S+ (\d+) +/memfd:xschedd-board
 
 
 class Board:
-    """One look at a board: inode, lease_until_ns and the flags of two slots."""
+    """A snapshot of a board: inode, lease_until_ns and the flags of two slots."""
 
     def __init__(self, inode, lease_until_ns, flags):
         self.inode, self.lease_until_ns, self.flags = inode, lease_until_ns, flags
@@ -86,5 +86,5 @@ def boards(pid):
                 flags = [struct.unpack_from("I", page, _GATES + slot * _LINE)[0] & 3 for slot in (0, 1)]
                 found.append(Board(int(inode), lease, flags))
     except (OSError, ValueError):
-        pass  # it is gone, or another has just ended
+        pass  # the process has ended, or a thread of it has
     return found

@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import report  # noqa: E402
-from world import World, own_mounts  # noqa: E402: first, it says where harness is
+from world import World, own_mounts  # noqa: E402: before harness, whose path it adds
 from faults import FAULTS, choose  # noqa: E402
 import harness  # noqa: E402: by world, from tests/e2e
 
@@ -26,23 +26,23 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev fault", description=__doc__.split("\n\n")[1],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=100, help="how many faults (default 100)")
-    parser.add_argument("--seed", type=int, default=1, help="what decides which (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the choice (default 1)")
     parser.add_argument("--only", action="append", choices=sorted(FAULTS), help="only this fault; may be repeated")
-    parser.add_argument("--each", action="store_true", help="each fault once first, in an order by the seed")
-    parser.add_argument("--point", type=int, help="only the point of this number, --points times over")
+    parser.add_argument("--each", action="store_true", help="first each fault once, in an order by the seed")
+    parser.add_argument("--point", type=int, help="only the point of this number, --points times")
     parser.add_argument("--daemon", type=pathlib.Path, default=harness.daemon_path,
                         help="another daemon, such as one with a sanitizer")
     parser.add_argument("--other", type=pathlib.Path, metavar="BUILD",
                         help="the build folder of another release: upgrades go to its daemon and back, every second client has its shim")
     parser.add_argument("--store-order", choices=("sent", "systemd"), default="sent",
-                        help="how stored descriptors come back: as sent, or in no order, which is what systemd promises")
+                        help="the order of stored descriptors: as sent, or random, as systemd promises none")
     parser.add_argument("--limit-ms", type=int, default=200,
-                        help="a call held longer than this beyond policy is a failure (200); more for a busy machine")
+                        help="a call that is held longer than this beyond the policy is a failure (200); more for a busy machine")
     parser.add_argument("--no-watchdog", action="store_true", help="no WATCHDOG_USEC for the daemon")
     parser.add_argument("--churn", type=int, nargs="?", const=100_000, metavar="N",
                         help="instead: N connect / work / kill -9 cycles (100000)")
     parser.add_argument("--churn-hip", type=int, default=500, metavar="N", help="of these, with real HIP clients (500)")
-    parser.add_argument("--selftest", action="store_true", help="instead: sabotage, each of which must be found")
+    parser.add_argument("--selftest", action="store_true", help="instead: run with sabotage, which must be found each time")
     parser.add_argument("--verbose", action="store_true", help="a line for each point")
     options = parser.parse_args(arguments)
     options.daemon = options.daemon.resolve()
@@ -53,12 +53,12 @@ def parse(arguments):
 
 
 def one_point(world, number, name, numbers):
-    """Returns the seconds that it took."""
+    """Inflicts one fault; returns the seconds that it took."""
     began = time.monotonic()
     world.point = {"point": number, "fault": name}
     world.starved = 0
     world.await_all(missing=1)
-    time.sleep(numbers.uniform(0, 0.03))  # anywhere in what the clients do
+    time.sleep(numbers.uniform(0, 0.03))  # at any moment of the clients' work
     failures = len(world.failures)
     inflict(world, name, numbers)
     if world.options.verbose or len(world.failures) > failures:
@@ -77,7 +77,7 @@ def inflict(world, name, numbers):
 
 
 def quiet_end(world, numbers):
-    """One life of the daemon under faults that do not end it; nothing may leak."""
+    """One daemon under faults that do not end it; nothing may leak."""
     world.expected_ends += 1
     world.manager.restart()
     world.point = {"point": "end", "fault": "leaks"}
@@ -126,7 +126,7 @@ def run(options):
             counts[name] = counts.get(name, 0) + 1
             took.append(one_point(world, index, name, numbers))
             if len(world.failures) > (2 if options.how else 20):
-                print("too many failures: given up", flush=True)
+                print("too many failures: stopped", flush=True)
                 return 1
             if options.how.get("ends"):
                 world.manager.kill(9)

@@ -1,5 +1,5 @@
-"""The faults. Each is a function of the world and a seeded generator; it does one thing, undoes what can be undone, and
-returns what identifies the case. World.recover checks what must hold afterwards.
+"""The faults. Each is a function of the world and a seeded generator; it inflicts one fault, undoes it where that is possible,
+and returns what identifies the case. World.recover checks the invariants afterwards.
 
 Thread rule: the harness's one thread.
 """
@@ -22,7 +22,7 @@ from world import PCI_ADDRESS
 HELLO = struct.Struct("4sIQ")
 
 
-# ---- the daemon goes away ----------------------------------------------------------------------------------------------
+# ---- the daemon ends or stops ---------------------------------------------------------------------------------------------
 def kill(world, numbers):
     """kill -9; the service manager starts another."""
     starts = world.manager.starts
@@ -42,14 +42,14 @@ def restart(world, numbers):
 
 
 def upgrade(world, numbers):
-    """Upgrades to the release that --other gives, and back; without --other, to another copy of the program."""
+    """Upgrades to the release of --other, and back; without --other, to another copy of the program."""
     if world.options.other:
         ours, other = world.options.daemon, world.options.other / "daemon/xschedd"
         program = other if world.manager.command[0] == str(ours) else ours
-        # Flags that it does not have are left out.
+        # Without flags that the other release lacks.
         known = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
         arguments = [word for word in world.command[1:] if not str(word).startswith("--") or str(word) in known]
-        # An earlier release cannot read what a later one has saved. Under it, clients of the later one had its memory.
+        # An earlier release cannot read a later one's saved state, so clients of the later one got new memory from it.
         def keeps_memory(tenant):
             return program == ours and tenant.has_other_shim
 
@@ -74,7 +74,7 @@ def stop(world, numbers):
     ms = numbers.choice((20, 60, 150, 250, 400))
     with world.daemon_down("stop") as moments:
         world.manager.kill(signal.SIGSTOP)
-        time.sleep(ms / 1000)  # the fault: so long it stands still
+        time.sleep(ms / 1000)  # the fault: how long it is stopped
         moments.append(time.monotonic_ns())
         world.manager.kill(signal.SIGCONT)
     return {"ms": ms}
@@ -93,7 +93,7 @@ def kill_again_and_again(world, numbers):
                 world.wait(world.manager.is_ready, "a daemon is ready")
             else:
                 world.wait(lambda: world.manager.pid != 0, "a daemon is started")
-                time.sleep(numbers.uniform(0, 0.02))  # killed anywhere in its start
+                time.sleep(numbers.uniform(0, 0.02))  # killed at any moment of its start
         world.wait(world.manager.is_ready, "a daemon is ready")
     return {"times": times}
 
@@ -101,7 +101,7 @@ def kill_again_and_again(world, numbers):
 # ---- the daemon is starved -------------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def limited(world, what, soft):
-    """A resource limit on the living daemon."""
+    """Sets a resource limit of the running daemon."""
     pid = world.manager.pid
     before = resource.prlimit(pid, what)
     resource.prlimit(pid, what, (soft, before[1]))
@@ -130,8 +130,8 @@ def knock(world, count):
 
 @contextlib.contextmanager
 def visitors(world):
-    """Clients that connect, work and are killed meanwhile; a client that a starved daemon refuses has lost nothing. They are
-    gone afterwards."""
+    """Clients that connect, work and are killed meanwhile; one that a starved daemon refuses has lost nothing. None is left
+    afterwards."""
     began = time.monotonic_ns()
     churner = subprocess.Popen([harness.BUILD / "tests/fault/churner", world.runtime_dir, "cycle", "12", "6", "0000:fa:ce.0"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=harness.end_with_parent)
@@ -141,7 +141,7 @@ def visitors(world):
         try:
             churner.wait(harness.DEADLINE_S)
         except subprocess.TimeoutExpired:
-            world.fail(f"clients that came to a starved daemon still wait after {(time.monotonic_ns() - began) / MS:.0f} ms")
+            world.fail(f"clients that connected to a starved daemon still wait after {(time.monotonic_ns() - began) / MS:.0f} ms")
             churner.kill()
             churner.wait()
 
@@ -169,7 +169,7 @@ def no_memory(world, numbers):
         knock(world, numbers.randint(1, 12))
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run([harness.ctl_path, "--runtime-dir", world.runtime_dir, "ps"], capture_output=True, timeout=0.2)
-        time.sleep(0.05)  # the fault: so long it has no memory, whatever it does meanwhile
+        time.sleep(0.05)  # the fault: how long it has no memory
     died = len(world.manager.ends) - ends
     world.expected_ends += died
     world.deaths_of_memory += died
@@ -191,7 +191,7 @@ def full_disk(world, numbers):
             for _ in range(1 << 14):
                 os.write(file, bytes(4096))
         speak(world)
-        time.sleep(0.03)  # the log's thread writes later; that it failed to shows nowhere
+        time.sleep(0.03)  # the log's thread writes later, and its failure is not visible
     finally:
         os.close(file)
         filler.unlink()
@@ -207,7 +207,7 @@ def file_size(world, numbers):
 
 
 def speak(world):
-    """Makes the daemon write to its log."""
+    """Makes the daemon write a line of its log."""
     for priority in (1, 2):
         for tenant in world.ready("steady")[:1]:
             world.ctl("set", "--pid", tenant.pid, "--priority", priority, check=False)
@@ -215,14 +215,14 @@ def speak(world):
 
 
 def clock_jump(world, numbers):
-    """CLOCK_REALTIME jumps, by an interposed clock in the daemon. (CLOCK_MONOTONIC cannot be set by anybody.)"""
+    """CLOCK_REALTIME jumps, by an interposed clock in the daemon. (CLOCK_MONOTONIC cannot be set.)"""
     hours = numbers.choice((-24 * 365 * 20, -24, -1, 1, 24, 24 * 365 * 10))
     with open(world.clock, "r+b") as file:
         file.write(struct.pack("q", hours * 3600 * 1_000_000_000))
         file.flush()
         knock(world, 2)
         world.ctl("ps", check=False)
-        time.sleep(0.05)  # the fault: so long it has the wrong time
+        time.sleep(0.05)  # the fault: how long it has the wrong time
         file.seek(0)
         file.write(bytes(8))
     return {"hours": hours}
@@ -232,7 +232,7 @@ def no_socket(world, numbers):
     """The file of the clients' socket is removed; connected clients continue. It is restored as an administrator would
     do it: the socket unit is restarted, and the daemon after it; sometimes the daemon was killed meanwhile."""
     (world.runtime_dir / "client.sock").unlink()
-    time.sleep(numbers.uniform(0.01, 0.1))  # the fault: so long there is no socket
+    time.sleep(numbers.uniform(0.01, 0.1))  # the fault: how long there is no socket
     died = numbers.random() < 0.5
     with world.daemon_down("no_socket"):
         world.expected_ends += 1
@@ -267,7 +267,7 @@ def wedge(world, numbers):
     return {"thread": name, "main": thread == pid, "ms": ms}
 
 
-# ---- a client goes away ------------------------------------------------------------------------------------------------
+# ---- a client ends or stops -----------------------------------------------------------------------------------------------
 def some_client(world, numbers, kinds=("steady", "bursty")):
     return numbers.choice(world.await_ready(*kinds))
 
@@ -288,13 +288,13 @@ def client_stop(world, numbers):
 
 
 def client_fork(world, numbers):
-    """A child that keeps everything open, or becomes another program; sometimes the parent is killed under it."""
+    """A child that keeps everything open, or executes another program; sometimes the parent is killed meanwhile."""
     tenant = some_client(world, numbers)
     verb = numbers.choice(("fork 50", "fork 300", "exec"))
     tenant.say(verb)
     orphaned = numbers.random() < 0.4
     if orphaned:
-        world.until(tenant.has_child, 1.0)  # one that becomes another program may have ended already
+        world.until(tenant.has_child, 1.0)  # one that executes another program may have ended already
         world.kill(tenant)
     return {"client": tenant.name, "child": verb, "orphaned": orphaned}
 
@@ -314,7 +314,7 @@ def client_held(world, numbers):
         return False
 
     if not world.until(is_caught, 3.0):
-        return {"held": "nobody was"}
+        return {"held": "no client was"}
     tenant = found[0]
     if what == "kill":
         world.kill(tenant)
@@ -366,8 +366,8 @@ def both(world, numbers):
 
 
 def held_by_administrator(world, numbers):
-    """An administrator's hold, and the daemon is killed meanwhile: nobody is held without a daemon; with a descriptor store,
-    the hold takes effect again."""
+    """An administrator's hold, and the daemon is killed meanwhile: without a daemon no client is held; with a descriptor
+    store, the next daemon applies the hold again."""
     tenant = some_client(world, numbers, ("steady",))
     began = time.monotonic_ns()
     world.ctl("hold", "--pid", tenant.pid)

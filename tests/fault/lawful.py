@@ -6,7 +6,7 @@ The evidence is independent of the daemon: every tenant records when it was busy
     lived or had been away for less than the lease,
   - an administrator's hold was on the caller, under the same condition, or
   - the caller itself was stopped.
-From the rest, the call's noise (diary.h) is taken off; what then remains is the excess. Thread rule: values.
+The rest, less the call's noise (diary.h), is the excess. Thread rule: values.
 """
 
 MS = 1_000_000
@@ -48,14 +48,14 @@ def without(spans, taken):
 
 
 class Held:
-    """What is to be said of one call, in ns."""
+    """The parts of one call, in ns."""
 
     def __init__(self, call, claims, holds, stops, downs, lease_ns):
         start, end, noise, self.kind = call
         self.start, self.end, self.noise = start, end, noise
         own = clip(stops, start, end)
         by_policy = clip([(s, e + LINGER_NS) for s, e in [*claims, *holds]], start, end)
-        # A daemon that is away for longer than the lease holds nobody by policy.
+        # A daemon that is away for longer than the lease lawfully holds no client.
         by_policy = without(by_policy, [(s + lease_ns, e) for s, e in downs if e > s + lease_ns])
         self.took = end - start
         self.lawful = length([*by_policy, *own])

@@ -4,7 +4,7 @@ import os
 
 
 def percentile(values, part):
-    """The smallest value that at least `part` of all values do not exceed."""
+    """The smallest value that at least this part of all values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * part // 100) - 1))] if ordered else None
 

@@ -1,6 +1,6 @@
 """`./dev fault --selftest`: tests that the harness finds errors. Each sabotage is outside the product: a tenant that
-misbehaves, a library preloaded into the daemon, a daemon with another policy. With each, a short run must fail, and for the
-reason that was introduced. Thread rule: one thread.
+misbehaves, a library preloaded into the daemon, a daemon with another policy. With each, a short run must fail for the reason
+that was introduced. Thread rule: one thread.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ CASES = [
     ("a client computes something else", {"tenant": "wrong"}, ["client_stop"], "wrong result"),
     ("a client crashes", {"tenant": "crash"}, ["client_stop"], "client ended by itself"),
     ("calls take long for no reason", {"tenant": "held"}, ["client_stop"], "held beyond policy"),
-    ("leases end far too late: a stopped daemon goes on holding", {"lease_ms": 10_000}, ["stop"],
+    ("leases end far too late: a stopped daemon still holds clients", {"lease_ms": 10_000}, ["stop"],
      "held while the daemon was down"),
-    ("every connection costs a descriptor for good", {"preload": "fault_leak.so"}, ["client_kill"], "descriptors"),
-    ("the policy does not come back", {"arguments": ["--policy", "fifo"]}, ["kill"], "policy not restored"),
+    ("every connection leaks a descriptor", {"preload": "fault_leak.so"}, ["client_kill"], "descriptors"),
+    ("the policy is not restored", {"arguments": ["--policy", "fifo"]}, ["kill"], "policy not restored"),
     ("the daemon ends by itself now and then", {"ends": True}, ["client_stop"], "ended by itself"),
 ]
 

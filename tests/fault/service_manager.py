@@ -5,11 +5,10 @@ LISTEN_FDS/LISTEN_PID/LISTEN_FDNAMES (sd_listen_fds(3)) and NOTIFY_SOCKET, takes
 FDSTORE=1 and FDSTOREREMOVE=1 (sd_notify(3)), hands the stored descriptors back at the next start, and starts the daemon
 again RestartSec after it ended by itself (Restart=on-failure). Settings are read from the unit, systemd/xschedd.service.in.
 
-It imitates systemd where that is easy to get wrong: a descriptor that is already in the store is
-not stored twice; the store is kept across a restart and emptied by stop(); at most FileDescriptorStoreMax descriptors.
-One difference can be chosen. systemd promises NO order of stored descriptors: it takes them out of a hash set as they
-arrive and puts each in front of the list. order="sent" keeps the order in which they came, order="systemd" mixes them;
-a daemon for systemd must pass with both.
+It imitates details of systemd: a descriptor that is already in the store is not stored twice; the store is kept across a
+restart and emptied by stop(); at most FileDescriptorStoreMax descriptors. One difference can be chosen. systemd promises no
+order of stored descriptors: it takes them from a hash set and puts each in front of a list. order="sent" keeps the order in
+which they were sent, order="systemd" shuffles them; a daemon must work with both.
 
     manager = ServiceManager(folder, [daemon, "--runtime-dir", folder], log=path)
     manager.start(); manager.kill(signal.SIGKILL); manager.wait_ready(count=2); manager.stop()
@@ -72,13 +71,13 @@ class ServiceManager:
         self.starts = 0  # how often it was started
         self.ready = 0  # how often it said READY=1 for the first time after a start
         self.started_ns = self.ready_ns = self.ended_ns = 0  # CLOCK_MONOTONIC of the last start, readiness, end
-        self.lives = []  # [pid, ready_ns, ended_ns] of each daemon; 0 where it is not (yet) so
+        self.lives = []  # [pid, ready_ns, ended_ns] of each daemon; 0: not (yet)
         self.ends = []  # (pid, wait status, ns, whether it was asked to end) of each daemon that ended
-        self.refused = []  # what it sent that a service manager would not take
+        self.refused = []  # messages of the daemon that a service manager would not accept
         self._store = []  # (name, descriptor)
         self._random = random.Random(seed)
-        self._is_wanted = False  # else an end is not followed by a start
-        self._is_asked = False  # we told it to end
+        self._is_wanted = False  # whether an end is followed by a start
+        self._is_asked = False  # this manager asked it to end
         self._is_ready = False
         self._start_at = None
         self._watchdog_at = None
@@ -94,7 +93,7 @@ class ServiceManager:
         self._thread = threading.Thread(target=self._run, name="service-manager", daemon=True)
         self._thread.start()
 
-    # ---- what a test does -----------------------------------------------------------------------------------------
+    # ---- calls of a test ------------------------------------------------------------------------------------------
     def start(self, deadline_s=60.0):
         """Starts the daemon and waits until it is ready."""
         with self._changed:
@@ -112,7 +111,7 @@ class ServiceManager:
         return status
 
     def restart(self, command=None, deadline_s=60.0):
-        """`systemctl restart`: SIGTERM, and another (of another `command`: an upgrade) with what was stored."""
+        """`systemctl restart`: SIGTERM, and another daemon with the stored descriptors (with another `command`: an upgrade)."""
         self._end(deadline_s)
         if command is not None:
             self.command = [str(word) for word in command]
@@ -133,7 +132,7 @@ class ServiceManager:
                 raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
     def is_ready(self):
-        """A daemon runs and has said so."""
+        """Whether a daemon runs and has sent READY=1."""
         with self._changed:
             return self.pid != 0 and self._is_ready
 
@@ -144,7 +143,7 @@ class ServiceManager:
                 raise AssertionError(f"no other daemon is ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
     def gaps(self, now_ns):
-        """When no daemon was ready, after the first: (start, end), of the last 30 s."""
+        """The spans (start, end) without a ready daemon after the first, in the last 30 s."""
         found = []
         with self._changed:
             for i, (_, _, ended_ns) in enumerate(self.lives):
@@ -154,7 +153,7 @@ class ServiceManager:
         return found
 
     def wait_down(self, pid, deadline_s=60.0):
-        """Waits until the daemon `pid` is gone and seen to be gone."""
+        """Waits until the daemon `pid` has ended and this manager has noticed."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.pid != pid, deadline_s):
                 raise AssertionError(f"the daemon {pid} still lives after {deadline_s:.0f} s")
@@ -218,13 +217,13 @@ class ServiceManager:
                     os.eventfd_read(self._wake)
                 if self._notify.fileno() in fired:
                     self._take_message()
-                elif self.pid and self._pidfd in fired:  # only when it has no message left
+                elif self.pid and self._pidfd in fired:  # only once all its messages are read
                     self._ended()
                 self._changed.notify_all()
 
     def _spawn(self):
         passed = self._sockets + self._in_order()
-        # Above all numbers that the child needs, so that putting one in its place overwrites none of the others.
+        # Above all numbers that the child needs, so that moving one to its place overwrites no other.
         copies = [os.dup(source if isinstance(source, int) else source.fileno()) for _, source in passed]
         high = _FIRST_FD + len(passed) + 64
         moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high) for fd in copies]
@@ -240,7 +239,7 @@ class ServiceManager:
                        "LISTEN_FDS": str(len(passed)), "LISTEN_FDNAMES": ":".join(name for name, _ in passed)}
         if self.watchdog_s:
             environment["WATCHDOG_USEC"] = str(int(self.watchdog_s * 1e6))
-        # A child ends with us; LISTEN_PID is known in the child only.
+        # The child ends with this process; only the child knows LISTEN_PID.
         command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", *self.before, *self.command]
         self.pid = os.posix_spawnp(command[0], command, environment, file_actions=actions)
         self._pidfd = os.pidfd_open(self.pid)

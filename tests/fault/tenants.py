@@ -17,8 +17,8 @@ from diary import HELD, Diary, boards  # noqa: E402
 from lawful import MS  # noqa: E402
 
 LEASE_MS = 100
-PATIENCE_S = 15.0  # until everything goes on after a fault, on a machine that others use as well
-SABOTAGE_PATIENCE_S = 5.0  # where the harness is shown what it must find: it waits for it to the end
+PATIENCE_S = 15.0  # until everything continues after a fault, on a machine that others use, too
+SABOTAGE_PATIENCE_S = 5.0  # with sabotage, for which the harness waits to the end
 TENANTS = [("bursty", 50), ("bursty", 40), ("steady", 0), ("steady", 0), ("steady", -10), ("steady", -20),
            ("always", 50), ("beside", 0)]
 
@@ -48,7 +48,7 @@ class Tenant:
     pid = property(lambda self: self.process.pid)
 
     def look_ready(self):
-        """Whether it has begun to launch."""
+        """Returns whether it has begun to launch."""
         if not self.is_ready and select.select([self.process.stdout], [], [], 0)[0]:
             self.is_ready = self.process.stdout.readline().strip() == "ready"
         return self.is_ready
@@ -74,18 +74,18 @@ class Tenant:
         return False
 
     def is_held(self):
-        """Its gate is shut and binds."""
+        """Whether its gate is shut and binds."""
         now = time.monotonic_ns()
         return any(board.flags[self.device] & HELD and board.lease_until_ns > now for board in boards(self.pid))
 
     def spans(self):
-        """When it was busy, since the last look."""
+        """Its busy spans since the last call."""
         end_of_all = self.died_ns or time.monotonic_ns()
         return [(start, end or end_of_all) for start, end in self.diary.new_spans()]
 
 
 class Watch(threading.Thread):
-    """Looks at the sentinel's gate until it is shut, by a lease that was written after `since()`."""
+    """Polls the sentinel's gate until it is shut by a lease that was written after `since()`."""
 
     def __init__(self, sentinel, since, patience_s):
         super().__init__(daemon=True)
@@ -105,7 +105,7 @@ class Watch(threading.Thread):
             time.sleep(0.001)
 
     def result(self):
-        """When it was restored, waiting for it; None where it was not."""
+        """Waits; returns when the gate was shut again, or None if it was not."""
         self.join(self.patience_s)
         self.is_over.set()
         return self.restored

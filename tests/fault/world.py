@@ -1,9 +1,9 @@
 """The target of faults: a software GPU with two devices, a daemon under a service manager, and 8 launching clients.
 
-Device 0 has two bursty important clients and four steady ones below them, which are really held now and then. Device 1 has
-one that is never idle and one below it, the sentinel: its gate must be shut whenever the policy is in effect (except for the
-starvation guard's turns), so it shows how long the policy was not. Clients live across many points; one that a fault kills is
-replaced. Thread rule: one thread (the service manager has its own).
+Device 0 has two bursty important clients and four steady ones below them, which are held now and then. Device 1 has one that
+is never idle and one below it, the sentinel: its gate must be shut whenever the policy is in effect (except for the
+starvation guard's turns), so it shows how long the policy was not in effect. Clients live across many points; one that a
+fault kills is replaced. Thread rule: one thread (the service manager has its own).
 """
 
 import collections
@@ -16,13 +16,13 @@ import re
 import subprocess
 import time
 
-from tenants import LEASE_MS, PATIENCE_S, SABOTAGE_PATIENCE_S, TENANTS, Tenant, Watch  # first: it says where harness is
+from tenants import LEASE_MS, PATIENCE_S, SABOTAGE_PATIENCE_S, TENANTS, Tenant, Watch  # before harness, whose path it adds
 import harness
 from diary import KINDS, boards
 from lawful import LINGER_NS, MS, Held
 from service_manager import ServiceManager
 
-WORTH_A_LOOK_NS = 20 * MS  # shorter calls, noise taken off, cannot be failures: only the longest are noted
+WORTH_A_LOOK_NS = 20 * MS  # shorter calls, less their noise, cannot be failures: only the longest is noted
 DEVICE_LIMIT_NS = 5000 * MS
 CONFIG = """[daemon]
 lease_ms = {lease_ms}
@@ -41,18 +41,18 @@ class World(harness.Node):
         self.patience_s = SABOTAGE_PATIENCE_S if options.how else PATIENCE_S
         self.born = 0
         self.tenants = []
-        self.leaving = []  # killed by us, their diaries not yet read to the end
-        self.downs = []  # (start, end) in which the daemon was stopped; when it was dead the manager knows
+        self.leaving = []  # killed by this harness, with diaries not yet read to the end
+        self.downs = []  # (start, end) in which the daemon was stopped; the manager knows when it was dead
         self.claims = []  # (device, priority, start, end): of helpers that write no diary
         self.failures = []
         self.point = None
         self.expected_ends = 0
-        self.starved = 0  # pid of the daemon that this point leaves no memory: it may end a moment after there is some again
+        self.starved = 0  # pid of the daemon that this point leaves without memory; it may still end shortly after
         self.deaths_of_memory = 0
         self.blackouts = {}  # kind of fault -> [ms]
         self.longest = {"raw_ms": 0.0, "less_noise_ms": 0.0, "beyond_policy_ms": 0.0, "while_down_ms": 0.0,
                         "waits_for_device_ms": 0.0}
-        self.held_calls = 0  # long calls that were, partly, lawfully held
+        self.held_calls = 0  # long calls that were lawfully held, at least in part
         self.descriptors = {}  # (daemon pid, clients) -> fewest descriptors seen
         self.kept_boards = 0
         self.new_boards = 0  # of tenants that could not keep theirs
@@ -87,7 +87,7 @@ class World(harness.Node):
         self.manager.command += self.options.how.get("arguments", [])  # of the next daemon
 
     def replace(self, tenant):
-        """Another of its kind, which starts meanwhile."""
+        """Starts another tenant of its kind, without waiting for it."""
         self.tenants.remove(tenant)
         self.leaving.append(tenant)
         fresh = Tenant(self, tenant.kind, tenant.priority)
@@ -103,11 +103,11 @@ class World(harness.Node):
         self.replace(tenant)
 
     def ready(self, *kinds):
-        """The tenants of some kinds that launch."""
+        """The tenants of these kinds that launch."""
         return [tenant for tenant in self.tenants if tenant.look_ready() and tenant.kind in kinds]
 
     def await_ready(self, *kinds):
-        """The same, at least one: where one was killed a moment ago, another of its kind may still be starting."""
+        """Waits for at least one of them: after a kill, another of its kind may still be starting."""
         found = []
 
         def is_any():
@@ -117,13 +117,13 @@ class World(harness.Node):
             return found
 
         if not self.wait(is_any, f"a client launches that is {' or '.join(kinds)}", 60.0):
-            raise AssertionError("nobody to do it to")
+            raise AssertionError("no tenant of these kinds launches")
         return found
 
     sentinel = property(lambda self: next((t for t in self.tenants if t.kind == "beside" and t.look_ready()), None))
 
     def await_all(self, missing=0):
-        """Until all tenants launch but for `missing`."""
+        """Waits until all tenants except `missing` launch."""
         self.wait(lambda: sum(not tenant.look_ready() for tenant in self.tenants) <= missing or self._crashed(),
                   "the clients begin to launch", 60.0)
 
@@ -135,8 +135,8 @@ class World(harness.Node):
         print("FAILURE:", json.dumps(entry), flush=True)
 
     def wait(self, condition, what, patience_s=None):
-        """Waits for a condition; a failure where it does not come. Returns whether it came. `what`: in words, or a function
-        that says so when it has not come."""
+        """Waits for a condition, and returns whether it became true; if not, that is a failure. `what`: the condition in words, or
+        a function that returns them."""
         patience_s = patience_s or self.patience_s
         end = time.monotonic() + patience_s
         while not condition():
@@ -147,7 +147,7 @@ class World(harness.Node):
         return True
 
     def _crashed(self):
-        """A client that ended although nobody killed it is reported once, and replaced."""
+        """Reports each client that ended without being killed once, and replaces it."""
         for tenant in [tenant for tenant in self.tenants if tenant.process.poll() is not None]:
             said = tenant.errors.read_text(errors="replace").strip().splitlines()
             what = "wrong result" if any(line.startswith("wrong:") for line in said) else "client ended by itself"
@@ -160,9 +160,9 @@ class World(harness.Node):
     # ---- the daemon -----------------------------------------------------------------------------------------------
     @contextlib.contextmanager
     def daemon_down(self, kind, keeps_memory=lambda tenant: True):
-        """Around what takes the daemon away and brings it back: measures how long the policy was gone. The block may append
-        to the list that it gets the moment from which to count, if that is not the block's begin. `keeps_memory`: which
-        tenants must go on with the board that they have, if anything is stored."""
+        """A context that ends a daemon and starts another: measures how long the policy was not in effect. The block may append
+        to its list the moment from which to count, if that is not its beginning. `keeps_memory`: whether a tenant must keep
+        its board, if descriptors are stored."""
         self.wait(lambda: self.sentinel and self.ready("always"), "the sentinel and the client above it launch", 60.0)
         sentinel = self.sentinel
         if sentinel and not self.until(sentinel.is_held, self.patience_s):
@@ -172,7 +172,7 @@ class World(harness.Node):
         start = [time.monotonic_ns()]
 
         def since():
-            """From when on a lease must be written to be a new one; None while that is not known."""
+            """The time after which a lease is a new one; None while that is not known."""
             if kind == "stop":
                 return start[1] if len(start) > 1 else None
             return self.manager.ended_ns if self.manager.ended_ns > start[0] else None
@@ -212,10 +212,10 @@ class World(harness.Node):
             elif not keeps_memory(tenant):
                 self.new_boards += 1
             else:
-                self.fail(f"memory not kept: {tenant.name} goes on with another board")
+                self.fail(f"memory not kept: {tenant.name} has another board")
 
     def process_facts(self):
-        """Descriptors, threads, anonymous memory in KiB of the daemon."""
+        """The daemon's descriptors, threads, and anonymous memory in KiB."""
         pid = self.manager.pid
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         number = lambda name: int(re.search(rf"^{name}:\s+(\d+)", status, re.MULTILINE).group(1))  # noqa: E731
@@ -223,7 +223,7 @@ class World(harness.Node):
                 "rss_kib": number("VmRSS"), "rss_anon_kib": number("RssAnon")}
 
     def seen_clients(self):
-        """What `xschedctl ps` shows: pids. None where it did not answer."""
+        """The pids in `xschedctl ps`; None if the daemon did not answer."""
         result = self.ctl("--json", "ps", check=False)
         if result.returncode != 0:
             return None
@@ -244,12 +244,12 @@ class World(harness.Node):
         self.wait(self._descriptors_as_before, self._many_descriptors, 10.0)
         while self._crashed():
             pass
-        self.look_at_ends()  # of this point, also where it was noticed only now
+        self.look_at_ends()  # of this point, also if noticed only now
         self.judge_calls()
         self.read_log()
 
     def look_at_ends(self):
-        """Nobody asked for an end that is not expected, and none is, but of a daemon that this point left no memory."""
+        """Fails if a daemon ended without being asked to, except one that this point left without memory."""
         for pid, status, _, _ in self.manager.ends[self.expected_ends:]:
             if pid == self.starved:
                 self.deaths_of_memory += 1
@@ -289,24 +289,24 @@ class World(harness.Node):
                 return True
             if facts["descriptors"] <= least:
                 return True
-            self._sees_exactly()  # another client may have come meanwhile
+            self._sees_exactly()  # another client may have connected meanwhile
         return False
 
     def judge_calls(self):
-        """Every long call since the last time, beside what may have held it."""
-        everybody = self.tenants + self.leaving
-        calls = {tenant.name: tenant.diary.new_calls() for tenant in everybody}
-        now = time.monotonic_ns()  # after the calls: what is known of the others covers them
+        """Judges every long call since the last time by what may have held it."""
+        tenants = self.tenants + self.leaving
+        calls = {tenant.name: tenant.diary.new_calls() for tenant in tenants}
+        now = time.monotonic_ns()  # after the calls, so that the other records cover them
         old = now - 20_000 * MS
         downs = self.downs + self.manager.gaps(now)
-        for tenant in everybody:
+        for tenant in tenants:
             tenant.claims = [span for span in tenant.claims if span[1] > old] + tenant.spans()
-        for tenant in everybody:
+        for tenant in tenants:
             for call in calls[tenant.name]:
                 self._note_longest(call)
                 if call[1] - call[0] - call[2] < WORTH_A_LOOK_NS:
                     continue
-                claims = [span for other in everybody
+                claims = [span for other in tenants
                           if other.device == tenant.device and other.priority > tenant.priority
                           for span in other.claims if span[0] < call[1] and span[1] > call[0] - LINGER_NS]
                 claims += [(start, end or now) for device, priority, start, end in self.claims
@@ -327,10 +327,10 @@ class World(harness.Node):
     def _judge(self, tenant, held):
         self.held_calls += held.lawful > 0
         if held.kind in ("synchronize", "event"):
-            # Never gated: they wait for the software GPU, whose queues are threads of this machine.
+            # These calls are never gated: they wait for the software GPU, whose queues are threads of this machine.
             self.longest["waits_for_device_ms"] = max(self.longest["waits_for_device_ms"], held.excess / MS)
             if held.excess > DEVICE_LIMIT_NS:
-                self.fail(f"the device does not come back: {tenant.name} {held.kind} took {held.took / MS:.0f} ms, noise "
+                self.fail(f"the device does not finish: {tenant.name} {held.kind} took {held.took / MS:.0f} ms, noise "
                           f"{held.noise / MS:.0f}")
             return
         for name, value in (("beyond_policy_ms", held.excess), ("while_down_ms", held.while_down)):

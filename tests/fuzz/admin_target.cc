@@ -1,5 +1,5 @@
 // Every request of the Admin service, well formed or not, to a daemon with clients that chose any names; each answer is
-// shown as by xschedctl. Holds: refusals are reported in one line; answers can be sent and shown.
+// rendered as by xschedctl. Properties: a refusal is one line; answers can be serialised and rendered.
 #include <google/protobuf/message.h>
 
 #include "daemon/admin/admin_operations.h"
@@ -155,12 +155,12 @@ class World {
     Response response;
     const grpc::Status status = (admin_.*operation)({1, 0}, request, response);
     FUZZ_CHECK(fuzz::IsOneLine(status.error_message(), 4096));
-    // A string that is no UTF-8 can be sent and not be read.
+    // A string that is not UTF-8 can be serialised, but not parsed.
     FUZZ_CHECK(Response().ParseFromString(response.SerializeAsString()));
     if (status.ok()) Show(response);
   }
 
-  // A client as a session makes it: what it says of itself is cleaned there.
+  // A client as a session makes it, which cleans the client's own texts.
   void Connect(fuzz::Input& input) {
     const std::size_t i = input.Byte() % kClients;
     if (channels_[i] != nullptr) return;
@@ -188,7 +188,7 @@ class World {
     channels_[i].reset();
   }
 
-  // The client's writes, through the daemon's mapping: LedgerReader has no other.
+  // The client's writes go through the daemon's mapping, the only one of LedgerReader.
   static void Scribble(Channel& channel, fuzz::Input& input) {
     const Result<Mapping> ledger = MapSharedMemory(channel.LedgerFd(), sizeof(abi::Ledger), Access::kReadWrite);
     if (!ledger) return;

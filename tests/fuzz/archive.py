@@ -1,4 +1,4 @@
-"""A target's corpus, corpus/NAME.tar: one file, the same bytes for the same inputs.
+"""A target's corpus, corpus/NAME.tar: one file, which has the same bytes for the same inputs.
 
     archive.py list NAME             names and sizes
     archive.py unpack NAME FOLDER    each input becomes a file
@@ -18,7 +18,7 @@ def path(target):
 
 
 def read(target):
-    """Inputs by name; none where the target has no archive yet."""
+    """Inputs by name; none if the target has no archive yet."""
     if not os.path.exists(path(target)):
         return {}
     with tarfile.open(path(target)) as archive:

@@ -1,5 +1,5 @@
 // xschedctl's command line: any words, one per line. Commands run as far as the connection to the daemon, which does
-// not exist. Holds: nothing is thrown; errors are reported in one line.
+// not exist. Properties: nothing is thrown; errors are reported in one line.
 #include <unistd.h>
 
 #include "daemon/config/duration.h"
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     FUZZ_CHECK(fuzz::IsShowable(ctl::Harmless(action.error().error.Line())));
     return 0;
   }
-  // The others run a program, write a file, or look at this machine.
+  // The other commands run a program, write a file, or inspect this machine.
   const bool has_other_effects = line.Chosen().empty() || line.Chosen() == "run" || line.Chosen() == "trace" ||
                                  line.Chosen() == "doctor" || line.Chosen() == "check" || line.Chosen() == "show";
   if (has_other_effects) return 0;

@@ -1,6 +1,6 @@
-// The shim beside a daemon that writes what it likes onto the board: gates, windows, the ring's tail, while the shim
-// counts launches, records markers and reports. Holds: nothing is counted twice or lost; a launch without work in
-// flight is let in; what is not held is not waited for.
+// The shim with a daemon that writes anything to the board: gates, windows, the ring's tail, while the shim counts
+// launches, records markers and reports. Properties: nothing is counted twice or lost; a launch without work in flight
+// is admitted; no thread waits unless it is held.
 #include <memory>
 
 #include "client-shim/core/device_launch.h"
@@ -18,14 +18,14 @@ using namespace xschedd::shim;
 constexpr std::uint32_t kSlots = 3;
 constexpr std::size_t kBoardWords = sizeof(abi::Board) / sizeof(abi::Word);
 
-// The daemon's end of what both have.
+// The daemon's end of the shared memory.
 struct Shared {
   SharedMemory board_memory = MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes).value();
   SharedMemory ledger_memory = MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes).value();
   abi::Board& board = *static_cast<abi::Board*>(board_memory.mapping.Address());
   abi::Ledger& ledger = *static_cast<abi::Ledger*>(ledger_memory.mapping.Address());
 
-  // The shim's. A session is never freed, nor the pool that knows it; the next input has the same one again.
+  // The shim's end. A session and its pool are never freed; the next input uses the same ones.
   Session* MakeSession() const {
     static SessionPool& sessions = *new SessionPool;
     return sessions
@@ -43,7 +43,7 @@ StreamKey Key(std::uint8_t number) {
 class World {
  public:
   World() : shared_(std::make_unique<Shared>()) {
-    // As the daemon makes them.
+    // Headers as the daemon writes them.
     const BoardWriter board(&shared_->board);
     const LedgerReader ledger(&shared_->ledger, &shared_->board);
     session_ = shared_->MakeSession();
@@ -55,7 +55,7 @@ class World {
   void Run(fuzz::Input& input) {
     while (!input.IsEmpty())
       Step(input);
-    // All that the device has done is seen.
+    // The shim notices all work that the device has finished.
     for (std::uint8_t number = 0; number < 4; ++number)
       vendor_.Finish(Key(number).handle, time_ns_);
     for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -75,7 +75,7 @@ class World {
   void Launch(fuzz::Input& input, std::uint32_t slot) {
     DeviceTracker& tracker = *trackers_[slot];
     static const std::atomic<std::uint32_t> epoch{1};
-    // Another epoch than the one seen: asks again instead of waiting.
+    // The epoch has changed, so the shim decides again instead of waiting.
     const bool is_held = (session_->Board().Word(slot) & abi::kHeld) != 0;
     const bool may_go = WaitAtGate(session_, slot, epoch, 0);
     FUZZ_CHECK(may_go || is_held);
@@ -173,7 +173,7 @@ class World {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   {
-    // Headers that are not what they should be are refused.
+    // Wrong headers are refused.
     auto shared = std::make_unique<Shared>();
     fuzz::Input head(data, size);
     shared->board.header.magic = head.Flag() ? abi::kBoardMagic : head.Take<std::uint32_t>();

@@ -1,5 +1,5 @@
-// A code object as the software GPU loads it: ELF from the program, or from any file. Holds: nothing outside the file
-// or its own memory is touched (the address sanitizer sees it); what is a kernel lies in that memory.
+// A code object as the software GPU loads it: ELF from the program, or from any file. Properties: nothing
+// outside the file or its own memory is touched (the address sanitizer reports it); kernels lie in that memory.
 #include "tests/fuzz/input.h"
 #include "tools/softgpu/hsa/code_object.h"
 

@@ -1,5 +1,5 @@
-// The daemon's configuration: text that is not TOML, or TOML with invalid values; in one file, or in two where a line
-// "# ----" divides it. Holds: what is accepted is within the limits; errors are reported in one line.
+// The daemon's configuration: text that is not TOML, or TOML with invalid values; in one file, or in two if a line
+// "# ----" divides it. Properties: accepted values are within the limits; an error is one line.
 #include "daemon/config/config.h"
 #include "tests/fuzz/input.h"
 

@@ -1,5 +1,5 @@
-// What programs are told by environment variables: the shim's, the software GPU's, `xschedctl run`'s.
-// Holds: what is taken is within its limits.
+// Environment variables: of the shim, of the software GPU, of `xschedctl run`. Properties: accepted values are within
+// their limits.
 #include "client-shim/core/environment.h"
 #include "common/passthrough.h"
 #include "common/priority.h"

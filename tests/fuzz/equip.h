@@ -1,5 +1,5 @@
-// What a connection table in a fuzz target needs besides the target's own objects: memory for each shim, and quotas
-// that are reached only where the target limits them. Thread rule: the target's thread.
+// Parts of a connection table for fuzz targets: memory for each shim, and quotas that are reached only if the target
+// limits them. Thread rule: the target's thread.
 #pragma once
 
 #include "daemon/connections/connections.h"
@@ -13,7 +13,7 @@ inline Result<void> Equip(Connection& connection, const abi::Layout& layout) {
   return {};
 }
 
-// At most so many connections of any uid, root's too.
+// At most this many connections of any uid, also of root.
 inline Quota ConnectionsAtMost(std::uint32_t number) {
   Quota quota;
   quota.connections_per_uid = number;

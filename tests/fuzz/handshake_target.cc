@@ -1,6 +1,6 @@
 // The first bytes of a connection, in pieces, with ends in between: the daemon's half of the preamble.
-// Holds: a shim with the right hello is welcomed with three descriptors; of a plain client's bytes none is taken;
-// nothing else is let in; no descriptor is left.
+// Properties: a shim with the right hello is welcomed with three descriptors; no byte of a plain client is consumed;
+// nothing else is admitted; no descriptor leaks.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ struct Dialogue {
 
 constexpr int kMaxRounds = 2000;
 
-// Until all that was sent behind a hello of `hello` bytes has been carried to gRPC.
+// Waits until all bytes behind a hello of `hello` bytes have been relayed to gRPC.
 void Carry(boost::asio::io_context& io, Dialogue& told, std::size_t hello) {
   char bytes[512];
   for (int round = 0; round < kMaxRounds && told.received.size() + hello <= told.sent.size(); ++round) {
@@ -69,14 +69,14 @@ void Check(Dialogue& told) {
   }
   if (got > 0) {
     FUZZ_CHECK(got == static_cast<ssize_t>(sizeof welcome));
-    // Over its quota a peer is refused before it has said anything.
+    // Over its quota a peer is refused before it has sent anything.
     FUZZ_CHECK(welcome.status == PreambleStatus::kQuota || (is_shim && is_whole));
     FUZZ_CHECK((welcome.status == PreambleStatus::kOk) == (descriptors == kPreambleDescriptors));
     FUZZ_CHECK(welcome.status != PreambleStatus::kOk || is_right);
   }
   if (told.adopted >= 0) {
     FUZZ_CHECK(is_right || !is_shim);
-    // What gRPC is to read is still there.
+    // The bytes for gRPC are still there.
     const std::string left = is_right ? told.sent.substr(sizeof hello) : told.sent;
     FUZZ_CHECK(told.received == left);
   }
@@ -105,7 +105,7 @@ void Run(fuzz::Input& input) {
       const std::string piece = input.ShortText();
       const ssize_t sent =
           may_write && !piece.empty() ? ::send(told.client.Get(), piece.data(), piece.size(), MSG_NOSIGNAL) : 0;
-      // What comes behind the preamble is gRPC's; it must be there as well.
+      // Bytes behind the preamble are for gRPC; they must still be there.
       if (sent > 0) told.sent.append(piece, 0, static_cast<std::size_t>(sent));
     } else if (op < 220) {
       io.restart();
@@ -136,9 +136,6 @@ void Run(fuzz::Input& input) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::BeQuiet();
   fuzz::Input input(data, size);
-  static bool is_first = true;  // some things are opened once and for good
-  const int before = fuzz::LowestFree();
-  Run(input);
-  FUZZ_CHECK(std::exchange(is_first, false) || fuzz::LowestFree() == before);
+  fuzz::CheckNoLeak([&] { Run(input); });
   return 0;
 }

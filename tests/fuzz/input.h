@@ -1,5 +1,5 @@
-// Shared by all fuzz targets: taking bytes piece by piece, and a check that ends the run. Thread rule: one user at a
-// time.
+// Shared by all fuzz targets: reading the input piece by piece, and a check that ends the run. Thread rule: one user at
+// a time.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 // The one function of a target. libFuzzer calls it again and again; replay_main.cc with the inputs in the tree.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-// What must hold whatever the input is; libFuzzer keeps the input for which it does not.
+// A property that must hold for every input; libFuzzer keeps an input that violates it.
 #define FUZZ_CHECK(condition)                                                             \
   do {                                                                                    \
     if (!(condition)) {                                                                   \
@@ -37,7 +37,7 @@ class Input {
   Number Take() {
     Number value{};
     const std::size_t count = std::min(sizeof value, size_);
-    if (count > 0) std::memcpy(&value, data_, count);  // of nothing there may be no address
+    if (count > 0) std::memcpy(&value, data_, count);  // without bytes the address may be null
     Skip(count);
     return value;
   }
@@ -45,10 +45,10 @@ class Input {
   bool Flag() { return (Byte() & 1) != 0; }
   // 0 .. `count` - 1.
   std::uint32_t Below(std::uint32_t count) { return Take<std::uint16_t>() % count; }
-  // A text of its own length: two bytes, then so many.
+  // A text with its length in two bytes before it.
   std::string Text() { return std::string(Piece()); }
   std::string_view Piece() { return Sized(Take<std::uint16_t>()); }
-  // With a length of one byte, for small things.
+  // The same with a length in one byte.
   std::string ShortText() { return std::string(Sized(Byte())); }
   std::string_view Sixteen() { return Sized(16); }
   std::string_view Rest() { return Sized(size_); }
@@ -69,7 +69,7 @@ class Input {
   std::size_t size_;
 };
 
-// Whether `text` may be shown to a person: no control characters but the line feed, neither as one byte nor as two.
+// Whether `text` may be shown to people: without control characters except the line feed, in one byte or two.
 inline bool IsShowable(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -82,7 +82,7 @@ inline bool IsShowable(std::string_view text) {
   return true;
 }
 
-// One line that can be shown, of a reasonable length: what an error must be.
+// Whether `text` is one printable line of limited length, as an error must be.
 inline bool IsOneLine(std::string_view text, std::size_t limit) {
   return text.size() <= limit && text.find('\n') == std::string_view::npos && IsShowable(text);
 }

@@ -1,7 +1,7 @@
-// A scheduler with two honest clients and two that write what they like into their ledgers, also while the daemon
-// reads. Holds: who is alone on a device stays untracked; no slot is gated that is not attached; nobody's GPU time is
-// more than the time that has passed; what a client's words say is what the scheduler believes of it; what is said of
-// its time slices is its own claim alone, and nobody is asked for any but the policy's.
+// A scheduler with three honest clients and two that write anything to their ledgers, also while the daemon reads.
+// Properties: a client that is alone on a device stays untracked; only attached slots are gated; no client's GPU time
+// exceeds the time that has passed; the scheduler's view of a client follows from that client's ledger alone, also for
+// its time slices, and only the policy's slices are requested.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -41,7 +41,7 @@ constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);
 constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / sizeof(std::uint32_t);
 constexpr std::uint32_t kSlices = offsetof(abi::Ledger, slices) / sizeof(std::uint32_t);
 
-// Writes into one ledger for as long as it lives.
+// Writes to one ledger while it lives.
 class Scribbler {
  public:
   Scribbler(Peer& peer, std::uint32_t seed) : thread_([this, &peer, seed] { Run(peer, seed); }) {}
@@ -59,7 +59,7 @@ class Scribbler {
       const std::uint32_t value = seed >> 7;
       const std::uint32_t spots[] = {kControl, kControl + 2, kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4),
                                      kSlices + seed % 8};
-      // Small numbers more often: these are heads, slots and kinds.
+      // Small numbers are more frequent, because heads, slots and kinds are small.
       peer.Words()[spots[(seed >> 28) % std::size(spots)]].store((seed & 0x40) != 0 ? value : value % 130,
                                                                  std::memory_order_relaxed);
     }
@@ -145,12 +145,12 @@ class World {
       case 1:  // the ring's control, or a device's counters
         hostile.Words()[(input.Flag() ? 16u : 32u) + input.Byte() % 16] = input.Take<std::uint32_t>();
         break;
-      case 2: {  // a record and the head, as an honest one does it but for its content
+      case 2: {  // a record and the head, as an honest client writes them, with any content
         auto& ledger = *static_cast<abi::Ledger*>(hostile.ledger_mapping.Address());
         const std::uint64_t head = ledger.control.ring_head;
         const std::uint64_t time_ns = input.Take<std::uint64_t>();
         const std::uint32_t kind = input.Byte() % 4u;
-        // By words: the other liar of the same ledger may be writing here.
+        // Word by word, because the ledger's other writer may write here, too.
         const std::size_t at = kRing + head % abi::kRingSize * (sizeof(abi::Transition) / 4);
         std::size_t word = at;
         for (const std::uint32_t part :
@@ -214,7 +214,7 @@ class World {
     }
   }
 
-  // What it claims of its time slice, in words that may mean nothing; and whether the daemon asks for any.
+  // The client's claims about its time slice, in any words; and whether the daemon requests one.
   void ClaimSlice(Peer& hostile, fuzz::Input& input) {
     const std::uint32_t at = kSlices + input.Byte() % 8u * (sizeof(abi::LedgerSlice) / sizeof(std::uint32_t));
     const bool any = input.Flag();
@@ -231,7 +231,7 @@ class World {
     const std::uint32_t wanted = device.slice_wanted_us();
     const std::uint32_t claimed = device.slice_us();
     FUZZ_CHECK(wanted == 0 || (asks && wanted <= policy::kLongSliceUs));
-    // Honest ones claim nothing here. What the first one claims may change while it is read.
+    // Honest clients claim nothing here. The first one's claims may change while they are read.
     if (client >= kHostile) FUZZ_CHECK(claimed == 0 && device.slice().empty() == (wanted == 0));
     if (client != 0 && claimed != 0) FUZZ_CHECK(device.slice() == "time slice " + std::to_string(claimed) + " us");
     FUZZ_CHECK(device.slice().size() < 100);

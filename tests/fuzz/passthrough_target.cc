@@ -1,5 +1,5 @@
 // Passthrough rules against libraries, entry points and kernel names, mangled or not.
-// Holds: what was read is written as it was; a pattern matches what its definition says.
+// Properties: a rule survives parsing and writing; a pattern matches as its definition says.
 #include "client-shim/core/passthrough_rules.h"
 #include "common/entry_point_names.h"
 #include "common/passthrough.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace xschedd;
 
-// The definition of a pattern, as short as can be; exponential, so for short ones only.
+// The definition of a pattern in its shortest form; exponential, so only for short ones.
 bool Matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern.front() == '*') {

@@ -1,5 +1,5 @@
-// What /proc and files say of a process that chose the text itself: cgroup, command line, maps, environment, its ELF.
-// Holds: what is kept is short and can be shown.
+// /proc and files of a process that chose their text itself: cgroup, command line, maps, environment, its ELF.
+// Properties: texts that are kept are short and printable.
 #include "daemon/config/match.h"
 #include "daemon/registry/cgroups.h"
 #include "daemon/registry/command_reader.h"

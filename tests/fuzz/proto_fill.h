@@ -14,7 +14,7 @@ inline void FillField(Input& input, google::protobuf::Message& message, const go
 inline void FillMessage(Input& input, google::protobuf::Message& message, int depth = 0) {
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   if (type.field_count() == 0 || depth > 4) return;
-  // Some fields, some of them again: a list grows, a value is set anew.
+  // Fills some fields, some of them twice: a list grows, a value is replaced.
   const std::uint8_t count = input.Byte() % 24;
   for (std::uint8_t i = 0; i < count && !input.IsEmpty(); ++i)
     FillField(input, message, *type.field(input.Byte() % type.field_count()), depth);
@@ -50,7 +50,7 @@ inline void FillField(Input& input, google::protobuf::Message& message, const go
       if (!many) to.SetBool(&message, &field, input.Flag());
       break;
     case Field::CPPTYPE_ENUM:
-      // proto3 takes numbers that it does not know.
+      // proto3 accepts unknown numbers.
       if (!many) to.SetEnumValue(&message, &field, input.Byte());
       break;
     case Field::CPPTYPE_MESSAGE:

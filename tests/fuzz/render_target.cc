@@ -1,6 +1,6 @@
-// The daemon's answers, with whatever strings and numbers, as xschedctl shows them: tables, JSON, timelines, and the
+// The daemon's answers, with any strings and numbers, as xschedctl renders them: tables, JSON, timelines, and the
 // doctor's report about a process that chose its own names.
-// Holds: JSON is JSON, one document a line; text for people has no control characters.
+// Properties: JSON is valid, one document a line; text for people has no control characters.
 #include <sstream>
 
 #include "tests/fuzz/proto_fill.h"

@@ -1,6 +1,6 @@
 // Gives a fuzz target the inputs that are kept in the tree, in the plain build: `replay PATH...`, each a file, a folder
-// of files, or a corpus (*.tar, written by archive.py). Fails if a corpus is not there or is cut short, or if there is
-// no input at all: otherwise a moved corpus would look like a passed test.
+// of files, or a corpus (*.tar, written by archive.py). Fails if a corpus is missing or cut short, or if there is no
+// input at all: otherwise a moved corpus would look like a passed test.
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// The file is closed again: some targets count what is open.
+// The file is closed again, because some targets count open descriptors.
 std::vector<char> Content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -21,7 +21,7 @@ std::vector<char> Content(const std::filesystem::path& path) {
 
 void Replay(const std::string& name, std::string_view content, int* count) {
   std::fprintf(stderr, "%s\n", name.c_str());  // the last one named is the one that fails
-  // Exactly as large as the input, so that a checker sees a step beyond its end.
+  // Exactly as large as the input, so that a sanitizer reports an access beyond its end.
   const std::vector<std::uint8_t> bytes(content.begin(), content.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   ++*count;
@@ -32,8 +32,8 @@ void ReplayFile(const std::filesystem::path& path, int* count) {
   Replay(path.string(), {content.data(), content.size()}, count);
 }
 
-// ustar: a header of a block, with name and size (octal), then the content, filled up to whole blocks; the end is a
-// block of zeros. False: it is not one, or not all of it.
+// ustar: a header of one block with name and size (octal), then the content, padded to whole blocks; a block of zeros
+// ends it. False: the file is not a whole archive.
 bool ReplayArchive(const std::filesystem::path& path, int* count) {
   constexpr std::size_t kBlock = 512, kNameLength = 100, kSizeAt = 124, kSizeLength = 11;
   const std::vector<char> all = Content(path);

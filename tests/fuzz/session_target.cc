@@ -1,8 +1,9 @@
-// The daemon's end of sessions: connections, sequences of ClientMessage in any order, ledgers written to, streams that
-// end. Everything but gRPC is the daemon's own: handshake, session, registry, scheduler.
-// Holds: what one client is told is short and can be shown; what is kept of it is bounded; all is forgotten when it has
-// gone.
+// The daemon's end of sessions: connections, sequences of ClientMessage in any order, writes to ledgers, streams that
+// end. Everything except gRPC is the daemon's own: handshake, session, registry, scheduler.
+// Properties: messages to a client are short and printable; what is kept about it is bounded; all is forgotten when it
+// has left.
 #include "daemon/sessions/session_reactor.h"
+#include "tests/fake_stream.h"
 #include "tests/fuzz/equip.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
@@ -11,38 +12,18 @@ namespace {
 
 using namespace xschedd;
 
-// What gRPC's reactor is to a session.
-class FakeStream {
+// Checks each message to the client, and keeps none.
+class CheckedStream : public test::FakeStream {
  public:
-  virtual ~FakeStream() = default;
-  virtual void OnReadDone(bool ok) = 0;
-  virtual void OnWriteDone(bool ok) = 0;
-  virtual void OnCancel() = 0;
-  virtual void OnDone() = 0;
-
-  void StartRead(v1::ClientMessage* message) {
-    FUZZ_CHECK(reading == nullptr && !is_finished);
-    reading = message;
-  }
   void StartWrite(const v1::DaemonMessage* message) {
-    FUZZ_CHECK(!is_writing && !is_finished);
-    is_writing = true;
-    Check(*message);
+    FakeStream::StartWrite(message);
+    said.clear();
+    FUZZ_CHECK(message->ByteSizeLong() < 4096);
+    FUZZ_CHECK(!message->has_notice() || fuzz::IsOneLine(message->notice().text(), 1024));
   }
   void Finish(const grpc::Status& status) {
-    FUZZ_CHECK(!is_finished);
+    FakeStream::Finish(status);
     FUZZ_CHECK(fuzz::IsOneLine(status.error_message(), 1024));
-    is_finished = true;
-  }
-
-  v1::ClientMessage* reading = nullptr;
-  bool is_writing = false;
-  bool is_finished = false;
-
- private:
-  static void Check(const v1::DaemonMessage& message) {
-    FUZZ_CHECK(message.ByteSizeLong() < 4096);
-    FUZZ_CHECK(!message.has_notice() || fuzz::IsOneLine(message.notice().text(), 1024));
   }
 };
 
@@ -79,7 +60,7 @@ class World {
   }
 
  private:
-  using Session = SessionReactor<FakeStream>;
+  using Session = SessionReactor<CheckedStream>;
   struct Slot {
     fuzz::ShimEnd shim;
     int grpc_fd = -1;
@@ -134,7 +115,7 @@ class World {
     slot.session->OnCancel();
     Poll();
     FUZZ_CHECK(slot.session->is_finished);
-    // As gRPC does it: what is under way fails, then the reactor goes.
+    // As gRPC does it: operations in progress fail, then the reactor ends.
     if (std::exchange(slot.session->is_writing, false)) slot.session->OnWriteDone(false);
     if (std::exchange(slot.session->reading, nullptr) != nullptr) slot.session->OnReadDone(false);
     slot.session->OnDone();
@@ -178,7 +159,7 @@ class World {
         for (ConfigurationSink* session : std::vector(sessions_.begin(), sessions_.end()))
           session->SendConfiguration();
         return Poll();
-      case 10: {  // a hello with the right token, whatever else it says
+      case 10: {  // any hello, but with the right token
         v1::ClientMessage message;
         const std::string_view bytes = input.Piece();
         if (!message.mutable_hello()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
@@ -218,7 +199,7 @@ class World {
   Quotas quotas_;
   boost::asio::io_context io_;  // ends before the quotas: its handlers keep connections
   Core core_;
-  ServiceManager manager_;  // none is there
+  ServiceManager manager_;  // absent
   DescriptorStore store_{manager_};
   PersistentState state_;
   Connections connections_;

@@ -18,7 +18,7 @@ namespace xschedd::fuzz {
 
 class ShimEnd {
  public:
-  // The daemon's end. A shim's hello, or a plain client's first bytes, are in it already.
+  // Connects and returns the daemon's end, which contains a shim's hello or a plain client's first bytes.
   UniqueFd Connect(bool is_shim) {
     int ends[2];
     FUZZ_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
@@ -29,11 +29,11 @@ class ShimEnd {
     return UniqueFd(ends[1]);
   }
 
-  // After the daemon has looked at it.
+  // Call after the daemon has handled the hello.
   void TakeWelcome() {
     char byte = 0;
     if (::recv(socket_.Get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) return;
-    // The hello that this says again is the daemon's gRPC's to read; here nobody does.
+    // The repeated hello is for the daemon's gRPC, which does not exist here.
     std::optional<Welcomed> welcomed = SayHello(socket_.Get(), MakeHello(), 100);
     if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) return;
     token_.assign(welcomed->welcome.token, sizeof welcomed->welcome.token);
@@ -47,7 +47,7 @@ class ShimEnd {
 
   const std::string& Token() const { return token_; }
 
-  // Anywhere into the ledger; and wakes the daemon.
+  // Writes anywhere in the ledger, and wakes the daemon.
   void Write(std::uint32_t word, std::uint32_t value) {
     if (writer_ == nullptr) return;
     static_cast<abi::Word*>(ledger_.Address())[word % (sizeof(abi::Ledger) / sizeof(abi::Word))] = value;

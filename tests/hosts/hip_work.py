@@ -1,4 +1,4 @@
-"""The checked work of programs/work.h in Python: HIP by ctypes, loaded locally as an extension module loads it.
+"""The checked work of programs/work.h in Python: HIP through ctypes, loaded locally as by an extension module.
 Works with every Python from 3.6 on. Without a mode, as a program:
 
     hip_work.py LAUNCHES MICROS [MODE]

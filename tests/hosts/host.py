@@ -38,7 +38,7 @@ class HostTest(harness.NodeTest):
         return {"HOST_RESULT": self.node.dir / "result"}
 
     def stop(self):
-        """Tells programs that were started with HOST_STOP to come to their end."""
+        """Tells programs that were started with HOST_STOP to end."""
         with open(self.stop_path, "r+b") as file:
             file.write(b"\1")
 

@@ -1,4 +1,4 @@
-"""What else is in the host: other allocators, sanitizers, another gRPC, too few threads."""
+"""Other libraries in the host: allocators, sanitizers, another gRPC; and too few threads."""
 
 import pathlib
 import unittest
@@ -51,7 +51,7 @@ class Libraries(host.HostTest):
     def test_asan_first(self):
         self.check_asan(["env", f"LD_PRELOAD={LIBRARIES / 'libasan.so.8'}:{shim}"])
 
-    def test_asan_told_not_to_mind(self):
+    def test_asan_without_its_check_of_link_order(self):
         self.check_asan([], {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"})
 
     def test_asan_linked_statically(self):

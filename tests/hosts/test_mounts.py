@@ -1,4 +1,4 @@
-"""Hosts that see less of the file system than usual. In mount namespaces of their own, which need root."""
+"""Hosts with a restricted view of the file system, in mount namespaces of their own, which need root."""
 
 import subprocess
 import unittest
@@ -20,7 +20,7 @@ class Mounts(host.HostTest):
         return [*NAMESPACE, "sh", "-ec", script + '\nexec "$@"', "sh"]
 
     def test_all_read_only(self):
-        """Nor is there a home. HIP cannot do without a folder for temporary files and gets one; the software GPU keeps its
+        """There is no home folder either. HIP needs a folder for temporary files and gets one; the software GPU keeps its
         /dev/shm."""
         scratch = self.node.dir / "scratch"
         scratch.mkdir()

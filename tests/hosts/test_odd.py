@@ -22,7 +22,7 @@ class Descriptors(host.HostTest):
         self.check_scheduled(*self.odd("first=data-on-stdio"), environment=self.result())
         self.check_data()
 
-    def test_standard_error_is_data_and_there_is_something_to_say(self):
+    def test_standard_error_is_data_and_the_shim_has_a_message(self):
         self.check_scheduled(*self.odd("before=data-on-stdio"), environment={"XSCHEDD_LOG": "info", **self.result()})
         self.check_data()
 

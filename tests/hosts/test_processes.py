@@ -22,7 +22,7 @@ class Processes(host.HostTest):
                              "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"])
 
     def test_exec_after_work(self):
-        # The trace is the second image's: the software GPU begins its file anew.
+        # The trace is the second image's, because the software GPU truncates its file.
         node = self.node
         node.start_daemon()
         anchor = node.start_anchor(priority=50)
@@ -48,7 +48,7 @@ class Processes(host.HostTest):
     def test_child_works(self):
         self.check_scheduled(*self.way("fork-first"), pid_of=self.only_client)
 
-    def test_parent_works_on_after_fork(self):
+    def test_parent_works_after_fork(self):
         self.check_scheduled(*self.way("fork-after"))
 
     def test_daemon(self):
@@ -96,7 +96,7 @@ class Loading(host.HostTest):
         self.check_scheduled(*self.plain, environment={"LD_BIND_NOW": "1"})
 
     def test_preloaded_by_lib_token(self):
-        """$LIB is what the loader makes of it: lib/x86_64-linux-gnu on Debian."""
+        """The loader replaces $LIB: by lib/x86_64-linux-gnu on Debian."""
         folder = self.node.dir / "root" / "lib/x86_64-linux-gnu"
         folder.mkdir(parents=True)
         shutil.copy(shim, folder)
@@ -119,7 +119,7 @@ class Loading(host.HostTest):
         shutil.copy(shim, folder)
         self.check_unscheduled(*self.plain, before=["env", f"LD_PRELOAD={folder / shim.name}"], cause="install libxschedd-client")
 
-    def test_library_of_no_use(self):
+    def test_library_that_is_invalid(self):
         broken = self.node.dir / "broken.so"
         broken.write_text("not a library\n")
         self.check_unscheduled(*self.plain, cause="doctor", environment={"XSCHEDD_CLIENT_LIB": broken})
@@ -179,7 +179,7 @@ class Python(host.HostTest):
         self.check_scheduled(*self.script(mode), pid_of=self.second_worker, verdicts=2)
 
     def second_worker(self, process, anchor):
-        """The first worker is a client, and gone, before the second comes."""
+        """The first worker is a client, and has left, before the second starts."""
         pid = self.only_client(process, anchor)
         if pid is None:
             return None

@@ -16,37 +16,37 @@ class Seccomp(host.HostTest):
     def filter(self, action, *calls):
         return {"HOST_ACTION": action, "HOST_CALLS": ",".join(str(CALLS[call]) for call in calls)}
 
-    def test_what_is_needed_is_refused(self):
+    def test_needed_system_calls_are_refused(self):
         for call in "socket", "epoll_create1", "sendmsg":
             with self.subTest(call):
                 self.check_unscheduled(*self.odd("before=filter"), environment=self.filter(errno.EPERM, call),
                                        cause=f"seccomp filter refuses {call}")
 
-    def test_what_is_needed_is_not_there(self):
+    def test_needed_system_calls_do_not_exist(self):
         self.check_unscheduled(*self.odd("before=filter"), environment=self.filter(errno.ENOSYS, "eventfd2"),
                                cause="seccomp filter refuses eventfd2")
 
-    def test_what_is_needed_ends_the_process(self):
+    def test_needed_system_calls_end_the_process(self):
         for call in "socket", "connect", "epoll_wait":
             with self.subTest(call):
                 self.check_unscheduled(*self.odd("before=filter"), environment=self.filter("kill", call),
                                        cause=f"seccomp filter ends what calls {call}")
 
-    def test_as_docker_has_it(self):
-        """clone3 and pidfd_open are not there; a thread gets no descriptors of its own by unshare."""
+    def test_dockers_filter(self):
+        """clone3 and pidfd_open do not exist; a thread cannot get its own descriptor table with unshare."""
         self.check_scheduled(*self.odd("first=filter"), environment=self.filter(errno.ENOSYS, "clone3", "pidfd_open"))
 
-    def test_no_table_of_its_own(self):
+    def test_no_descriptor_table_of_its_own(self):
         """Neither close_range nor unshare: gRPC's descriptors are in the host's table, and everything else works as usual."""
         self.check_scheduled(*self.odd("before=filter"), environment=self.filter(errno.EPERM, "close_range", "unshare"))
 
-    def test_calls_are_answered_by_a_sandbox(self):
-        """SIGSYS goes to the program's handler, also from threads of the shim's."""
+    def test_a_sandbox_answers_system_calls(self):
+        """SIGSYS goes to the program's handler, also from the shim's threads."""
         self.check_scheduled(*self.odd("first=emulate-trapped", "before=filter"),
                              environment=self.filter("trap", "close_range", "unshare"))
 
     def test_filter_after_connecting_and_the_daemon_restarts(self):
-        """The connection is there; a new one would end the process."""
+        """The client is connected; a new connection would end the process."""
         node = self.node
         node.start_daemon()
         process = node.start(*self.odd("after=filter"), environment=self.environment(

@@ -1,4 +1,4 @@
-"""The Python package without any GPU work: run by versions_test.py under each Python there is, with the shim and without.
+"""The Python package without any GPU work: run by versions_test.py under each installed Python, with the shim and without.
 
 usage: test_package.py with|without
 """
@@ -58,7 +58,7 @@ class Hints(unittest.TestCase):
             with self.assertRaises(ValueError):
                 xschedd.hint(wrong, priority=1)
 
-    def test_what_is_out_of_range(self):
+    def test_values_out_of_range(self):
         for options in ({"priority": 101}, {"priority": -101}, {"weight": 0}, {"weight": 10001}, {"deadline_ms": 0},
                         {"deadline_ms": -1}, {"deadline_ms": 3600001}, {"deadline_ms": float("nan")}):
             for stream in ((), (None,)):
@@ -84,7 +84,7 @@ class Hints(unittest.TestCase):
             self.assertIs(result, NOTHING)
         self.assertIs(xschedd.group("ranks"), xschedd.Result.OK if SHIM else NOTHING)
 
-    def test_streams_against_each_other(self):
+    def test_hints_of_streams_are_independent(self):
         for on in (True, False):
             self.assertIs(xschedd.schedule_streams(on), xschedd.Result.OK if SHIM else NOTHING)
             self.assertIs(xschedd.status().schedules_streams, on and SHIM)
@@ -146,7 +146,7 @@ class Hints(unittest.TestCase):
 
 
 class Control(unittest.TestCase):
-    """With an xschedctl whose output the test sets."""
+    """With a fake xschedctl whose output the test sets."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="xschedd-python-")
@@ -160,7 +160,7 @@ class Control(unittest.TestCase):
         os.environ["XSCHEDCTL"] = path
         self.addCleanup(os.environ.pop, "XSCHEDCTL", None)
 
-    def test_there_is_none(self):
+    def test_xschedctl_is_not_installed(self):
         if any(os.access(path, os.X_OK) for path in ("/usr/bin/xschedctl", "/usr/local/bin/xschedctl")):
             self.skipTest("xschedctl is installed")
         self.pretend("")

@@ -1,5 +1,5 @@
-"""The Python package under every Python from 3.9 on that this machine has: without the shim, and with it preloaded. Its
-sources are always parsed with the grammar of 3.9, and checked by mypy if it is installed. Prints which it found.
+"""The Python package under every installed Python from 3.9 on, without the shim and with it preloaded. Its sources are
+always parsed with the grammar of 3.9, and checked by mypy if that is installed. Prints which versions it found.
 
 usage: versions_test.py PACKAGE_DIR SHIM
 """
@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def pythons():
-    """By version, without repeats."""
+    """Installed Pythons by version, each once."""
     candidates = [shutil.which(f"python3.{minor}") for minor in range(9, 20)] + ["/usr/bin/python3"]
     candidates += sorted((pathlib.Path.home() / ".pyenv/versions").glob("3.*/bin/python3"))
     found = {}

@@ -1,7 +1,7 @@
-"""The package as it is installed: a wheel built from a copy of it by PEP 517, without network, in a virtual environment of
-this test's own; then used from there.
+"""The package as it is installed: a wheel is built from a copy of it by PEP 517, without network, installed in a temporary
+virtual environment, and used from there.
 
-usage: wheel_test.py PACKAGE_DIR. Exit code 77: the machine lacks what that needs.
+usage: wheel_test.py PACKAGE_DIR. Exit code 77: a needed module is not installed.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ def main():
             return 77
     with tempfile.TemporaryDirectory(prefix="xschedd-wheel-") as name:
         folder = pathlib.Path(name)
-        source = folder / "source"  # building writes beside the sources
+        source = folder / "source"  # the build writes beside the sources
         shutil.copytree(sys.argv[1], source)
         venv.EnvBuilder(system_site_packages=True, with_pip=True).create(folder / "venv")
         python = folder / "venv/bin/python"

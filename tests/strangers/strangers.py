@@ -2,8 +2,8 @@
 
     strangers.py FOLDER [--only GLOB]... [--table FILE] [--jobs N]
 
-FOLDER: a checkout or a build of ROCm's hip-tests, rocm-examples or the like. Every source file in it with a main() and HIP is
-compiled by hipcc, every program is run; of one that is made with Catch2, each of its tests by itself. Nothing is written to
+FOLDER: a checkout or a build of ROCm's hip-tests, rocm-examples or the like. Every source file with a main() and HIP is
+compiled by hipcc, and every program is run; each test of a Catch2 program runs by itself. Nothing is written to
 FOLDER.
 
 Each runs on the software GPU: natively, twice; tracked and held, under the differential suite's scheduler; and held while its
@@ -47,7 +47,7 @@ MODES = ("held", "killed")
 Row = collections.namedtuple("Row", "name native held killed was_held passed text")
 
 
-# ---- what there is -----------------------------------------------------------------------------------------------------
+# ---- programs and tests ------------------------------------------------------------------------------------------------
 def is_program(path):
     if not os.access(path, os.X_OK) or not path.is_file():
         return False
@@ -81,8 +81,8 @@ def compiled(path, folder, into):
 
 
 def tests_of(program):
-    """The names of a Catch2 program's tests; none: it is not one. On a software GPU: without a device HIP 5.2 crashes before main() in
-    a program with a variable in managed memory."""
+    """The names of a Catch2 program's tests; none: it is not one. Runs on a software GPU, because without a device HIP 5.2 crashes
+    before main() in a program with a variable in managed memory."""
     node = harness.Node()
     try:
         process = node.start(program, "--list-test-names-only", shim=False, trace=False, environment={"SOFTGPU_DEVICES": "1"})
@@ -97,14 +97,14 @@ def tests_of(program):
 
 
 def selected(test):
-    """The arguments which make a Catch2 program run this test only (a comma would be an "or"), to its 99th failed check: some check
-    each of millions of numbers."""
+    """The arguments which make a Catch2 program run this test only (a comma would be an "or"), up to its 99th failed check, because
+    some check millions of numbers."""
     return [test.replace(",", "\\,"), "--abortx", "99"]
 
 
 # ---- running -------------------------------------------------------------------------------------------------------------
 class KillWhenHeld:
-    """Holds the program and kills the daemon once a thread of it waits at the gate; then there is none."""
+    """Holds the program, and kills the daemon once one of its threads waits at the gate; no other daemon is started."""
 
     def __init__(self, node):
         self.node = node
@@ -196,7 +196,7 @@ def table(rows):
 
 
 def work(name, path, test, folder, into, seed):
-    """One row: compiles where that is to be done, and runs in the folder of the program."""
+    """One row: compiles the program if necessary, and runs it in its folder."""
     program = path
     if is_source(path):
         program, why = compiled(path, folder, into)
@@ -225,7 +225,7 @@ def found(folder, patterns):
 def main():
     parser = argparse.ArgumentParser(prog="./dev strangers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, help="a checkout or a build of somebody else's HIP programs")
+    parser.add_argument("folder", type=pathlib.Path, help="a checkout or a build of third-party HIP programs")
     parser.add_argument("--only", action="append", metavar="GLOB", help="only these; may be repeated")
     parser.add_argument("--table", type=pathlib.Path, help="also write the table to this file")
     parser.add_argument("--seed", type=int, default=1, help="what decides the holds (%(default)s)")

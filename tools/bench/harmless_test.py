@@ -18,12 +18,12 @@ from harmless import Repeated  # noqa: E402
 
 
 class Sequence(unittest.TestCase):
-    def test_a_seed_is_always_the_same_and_no_other(self):
+    def test_a_seed_always_gives_the_same_sequence_and_others_give_others(self):
         self.assertEqual(sequence.steps(3, 2), sequence.steps(3, 2))
         self.assertEqual(len({tuple(sequence.steps(seed, lane)) for seed in range(4) for lane in range(sequence.LANES)}),
                          4 * sequence.LANES)
 
-    def test_every_kind_is_there(self):
+    def test_every_kind_of_call_occurs(self):
         for lane in range(sequence.LANES):
             made = sequence.steps(1, lane)
             self.assertEqual({step.kind for step in made}, set(sequence.KINDS))
@@ -37,7 +37,7 @@ class Sequence(unittest.TestCase):
             self.assertEqual(made[at].kind, "kernel")
             self.assertFalse([one for one in made[at + 1:] if one.buffer == made[at].buffer and one.kind.startswith("to device")])
 
-    def test_what_is_never_allowed(self):
+    def test_forbidden_steps_do_not_occur(self):
         for step in (step for seed in range(20) for step in sequence.steps(seed, 0)):
             self.assertNotEqual(step.buffer, step.other)
             self.assertFalse(step.kind == "graph" and step.stream == 0)
@@ -54,7 +54,7 @@ class Judging(unittest.TestCase):
         found, skipped = self.judged(ours, natives, repeated)
         return [(one.level, one.what.split(":")[0]) for one in found], [one.what for one in skipped]
 
-    def test_the_same_data(self):
+    def test_equal_data_is_ok(self):
         self.assertEqual(self.levels({(TRACKED, 1): Outcome("a"), (HELD, 1): Outcome("a")}), ([("ok", TRACKED), ("ok", HELD)], []))
 
     def test_other_data_or_another_end_is_an_error_with_its_seed(self):
@@ -67,7 +67,7 @@ class Judging(unittest.TestCase):
         self.assertIn("--repeat daemon-killed:1 ;", found[1].fix)
         self.assertEqual([harmless.parsed(harmless.token(way, 7)) for way in harmless.WAYS], [(way, 7) for way in harmless.WAYS])
 
-    def test_what_happens_natively_beside_the_neighbour_is_not_blamed_on_xschedd(self):
+    def test_failures_that_also_happen_without_xschedd_are_not_blamed_on_it(self):
         crashed = Outcome(failure="ended by signal 11")
         found, _ = self.judged({(HELD, 1): crashed}, None, Repeated([Outcome("a"), crashed], [Outcome("a"), crashed, Outcome("b")]))
         self.assertEqual((len(found), found[0].level), (1, "warning"))
@@ -84,7 +84,7 @@ class Judging(unittest.TestCase):
         for words in ("", "held", "other:1", "held:x"):
             self.assertRaises(ValueError, harmless.parsed, words)
 
-    def test_what_differs_or_fails_natively_is_not_compared(self):
+    def test_a_seed_that_differs_or_fails_natively_is_not_compared(self):
         natives = {1: [Outcome("a"), Outcome("b")], 2: [Outcome("a"), Outcome(failure="no")], 3: [Outcome("c"), Outcome("c")]}
         ours = {(TRACKED, seed): Outcome("c") for seed in natives}
         self.assertEqual(self.levels(ours, natives), ([("ok", TRACKED)], ["seed 1", "seed 2"]))
@@ -94,7 +94,7 @@ class Judging(unittest.TestCase):
             self.assertEqual(harmless.why_not_compared([Outcome(digest) for digest in outcomes]) == "", is_compared)
         self.assertIn("ended", harmless.why_not_compared([Outcome("a"), Outcome(failure="it ended by signal 6")]))
 
-    def test_only_what_is_compared_is_run_and_counted(self):
+    def test_only_compared_seeds_are_run_and_counted(self):
         class Faked:
             run_s, seen = 1.0, []
             left_s = limit_s = staticmethod(lambda *_: 25.0)
@@ -106,7 +106,7 @@ class Judging(unittest.TestCase):
 
             def native(self, seed):
                 self.number += 1
-                return Outcome("a" if seed == 1 else f"{self.number}")  # the second seed gives something else each time
+                return Outcome("a" if seed == 1 else f"{self.number}")  # the second seed gives another result each time
 
             def ours(self, way, seed):
                 self.seen.append((way, seed))
@@ -126,13 +126,13 @@ class Judging(unittest.TestCase):
         self.assertTrue(found[0].fix)
         self.assertFalse(skipped)
 
-    def test_one_that_was_never_held_is_no_fault_if_another_was(self):
+    def test_a_program_that_was_never_held_is_skipped_if_another_was(self):
         natives = {seed: [Outcome("a"), Outcome("a")] for seed in (1, 2)}
         for other, levels in (("", ["ok"]), (harmless.NEVER_HELD, ["warning"])):
             ours = {(HELD, 1): Outcome("a", absent=harmless.NEVER_HELD), (HELD, 2): Outcome("a", absent=other)}
             self.assertEqual([one.level for one in self.judged(ours, natives)[0]], levels)
 
-    def test_what_the_daemon_says_of_a_run(self):
+    def test_reasons_why_a_run_was_not_scheduled(self):
         def answer(pid=7, observes_only=False, **device):
             return {"observes_only": observes_only, "clients": [
                 {"pid": pid, "devices": [{"state": "idle", "submitted": 3, "held_ns": 5, **device}]}]}
@@ -144,7 +144,7 @@ class Judging(unittest.TestCase):
             self.assertEqual(calls_runs.absence(answer(held_ns=0), 7, way) != "", way in (HELD, REPRIORITISED))
             self.assertEqual(calls_runs.absence(answer(submitted=0), 7, way) != "", way != KILLED)
 
-    def test_what_went_wrong_is_repeated_with_and_without_xschedd(self):
+    def test_a_failure_is_repeated_with_and_without_xschedd(self):
         class Faked:
             run_s, why_no_daemon, repeat, beside_is_wrong = 1.0, "", "held:2", False
             left_s = limit_s = staticmethod(lambda *_: 25.0)
@@ -169,7 +169,7 @@ class Judging(unittest.TestCase):
             self.assertEqual((section.verdict, len(section.findings)), (verdict, 1))
             self.assertIn("wrong in 3 of 3 runs under xschedd, " + counts, section.findings[0].what)
 
-    def test_time(self):
+    def test_the_number_of_seeds_follows_from_the_time(self):
         self.assertEqual((harmless.whole_s(600), harmless.whole_s(60)), (harmless.MAX_S, 12.0))
         self.assertEqual([len(harmless.seeds_of(seconds, 1.0)) for seconds in (0, 1, 25, 1000)], [1, 1, 2, harmless.MAX_SEEDS])
 

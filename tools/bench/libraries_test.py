@@ -47,7 +47,7 @@ class Results(unittest.TestCase):
 
 
 class Programs:
-    """`said`: outcomes of runs without xschedd by name, in turn; `mine`: of those with it."""
+    """`said`: outcomes of runs without xschedd, by name, in order; `mine`: the outcome with it."""
 
     def __init__(self, said, mine=Outcome("a")):
         self.said, self.mine = said, mine
@@ -64,7 +64,7 @@ def run(said, mine=Outcome("a")):
 
 
 class Judging(unittest.TestCase):
-    def test_what_is_absent_or_fails_without_xschedd_is_skipped_with_why(self):
+    def test_a_library_that_is_absent_or_fails_without_xschedd_is_skipped_with_the_reason(self):
         made, skipped = run({"rocblas": [Outcome(failure="ended with status 3: no librocblas.so")],
                              "miopen": [Outcome("a"), Outcome(failure="ended by signal 11")], "cudnn": [Outcome("a"), Outcome("b")]})
         self.assertFalse(made.ours)
@@ -72,7 +72,7 @@ class Judging(unittest.TestCase):
         self.assertIn("does not run without xschedd either: ended by signal 11", skipped[1][1])
         self.assertIn("differ without xschedd", skipped[2][1])
 
-    def test_a_row_for_each_that_ran(self):
+    def test_a_row_for_each_library_that_ran(self):
         for mine, repeated, level, same in ((Outcome("a"), {}, "ok", 1), (Outcome("a", absent="no client"), {}, "warning", 0),
                                             (Outcome("b"), {}, "warning", 0),
                                             (Outcome("b"), {(TRACKED, "cublas"): harmless.Repeated([Outcome("a")], [Outcome("a")])}, "error", 1)):

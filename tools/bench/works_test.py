@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pure parts of acceptance's sections works and worth, on answers made by hand: goals, time, tables. No GPU, no daemon."""
+"""The pure parts of acceptance's sections works and worth, on hand-made answers: goals, time, tables. No GPU, no daemon."""
 
 import json
 import os
@@ -59,17 +59,17 @@ class Figures(unittest.TestCase):
         self.assertEqual((made.mode, made.requests, made.late), ("held", 2, {}))
         self.assertEqual(made.longest, {ALONE: [10.0], NATIVE: [30.0], OURS: [12.0]})
 
-    def test_one_who_did_nothing_gives_no_figures(self):
+    def test_a_program_that_did_nothing_gives_no_figures(self):
         unanswered = measured()
         unanswered.rounds[0][ALONE]["service"] = asked()
         for broken in (measured(rates=(0, 90)), unanswered):
             self.assertIsNone(goals.result_of(broken))
 
-    def test_what_is_late(self):
+    def test_late_requests(self):
         scene = scenes.Scene(scenes.PERIODIC.scenario, deadline_ms=25)
         self.assertEqual(goals.result_of(measured(scene)).late, {ALONE: 0.0, NATIVE: 0.5, OURS: 0.0})
 
-    def test_results_are_compared_where_they_are_always_the_same_natively(self):
+    def test_results_are_compared_if_they_are_always_the_same_natively(self):
         digests = {NATIVE: {"a": ["1", "1"], "b": ["2", "3"], "c": ["4"]}, OURS: {"a": ["1", "5"], "b": ["6"], "c": ["4", "4"]}}
         self.assertEqual(goals.different(digests), ["a"])
 
@@ -83,7 +83,7 @@ class Goals(unittest.TestCase):
     def test_a_latency_is_nearer_to_alone_than_natively(self):
         self.assertEqual([self.level(10, 30, ours) for ours in (10, 12, 29.9, 30.5, 34)], ["ok", "ok", "ok", "warning", "error"])
 
-    def test_where_nothing_is_lost_natively_nothing_is_gained(self):
+    def test_without_a_native_loss_there_is_no_gain(self):
         self.assertEqual([self.level(10, 10.5, ours) for ours in (10, 11, 12)], ["ok", "ok", "warning"])
 
     def test_others_keep_what_the_mode_promises(self):
@@ -103,7 +103,7 @@ class Goals(unittest.TestCase):
         self.assertEqual([one.level for one in found], ["ok", "ok"])
         self.assertEqual([goals.in_time("one", {**late, OURS: ours}).level for ours in (0.5, 0.55, 0.7)], ["ok", "warning", "error"])
 
-    def test_those_in_the_middle_are_no_worse_than_natively(self):
+    def test_middle_programs_are_no_worse_than_natively(self):
         def level(ours):
             return goals.judged(result(others_p99={"report": {NATIVE: 20.0, OURS: ours}}))[1].level
         self.assertEqual([level(ours) for ours in (10.0, 21.9, 22.1)], ["ok", "ok", "warning"])
@@ -142,7 +142,7 @@ class Goals(unittest.TestCase):
         self.assertIn("+60 ns on 1000 ns", found[0].what)
         self.assertEqual(goals.launches([], []), [])
 
-    def test_a_daemon_that_holds_nobody(self):
+    def test_a_daemon_that_holds_no_client(self):
         self.assertEqual(works.of_daemon({"observes_only": False, "policy": "priority"}), [])
         self.assertEqual([works.of_daemon({"observes_only": seen, "policy": name})[0].level
                           for seen, name in ((True, "priority"), (False, "fifo"))], ["warning", "warning"])
@@ -152,7 +152,7 @@ class Worth(unittest.TestCase):
     def verdict(self, *results):
         return worth.verdict_of(list(results))[0]
 
-    def test_latency_gained_for_no_more_than_was_promised(self):
+    def test_latency_gained_within_the_promised_loss(self):
         poor, dear = result(p99={ALONE: 10.0, NATIVE: 30.0, OURS: 29.0}), result(kept=0.5)
         self.assertEqual(self.verdict(result()), "yes")
         self.assertEqual(self.verdict(result(), poor), "partly")
@@ -160,12 +160,12 @@ class Worth(unittest.TestCase):
         self.assertEqual((self.verdict(), self.verdict(result(requests=9))), ("unknown", "unknown"))
         self.assertEqual(self.verdict(result(), result(requests=9, kept=0.5)), "yes")
 
-    def test_fewer_that_are_late_are_worth_it(self):
+    def test_fewer_late_requests_are_worth_it(self):
         p99 = {ALONE: 10.0, NATIVE: 30.0, OURS: 35.0}
         for ours, expected in ((0.1, "yes"), (0.3, "no")):
             self.assertEqual(self.verdict(result(p99=p99, late={ALONE: 0.0, NATIVE: 0.3, OURS: ours})), expected)
 
-    def test_the_line_has_both(self):
+    def test_the_line_has_gain_and_loss(self):
         text = worth.verdict_of([result(), result(kept=0.95)])[1]
         self.assertIn("for 0.0 to 0.0 %", worth.verdict_of([result(kept=1.0001)])[1])
         for part in ("2.50 to 2.50 times", "5.0 to 10.0 %", "2 of 2"):
@@ -177,7 +177,7 @@ class Worth(unittest.TestCase):
         self.assertEqual(worth.woken_ms([int(1.5 * MS), 5 * MS, 20 * MS], launches), [2.0])
         self.assertEqual(worth.woken_ms([], launches), [])
 
-    def test_what_nobody_saw_has_no_row(self):
+    def test_a_time_without_values_has_no_row(self):
         made = worth.times_of({"one": [1.0, 3.0, 2.0], "none": []})
         self.assertEqual([(row.name, row.values) for row in made[0].rows], [("one", [2.0, 3.0, 3])])
         self.assertEqual(worth.times_of({"none": []}), [])
@@ -193,7 +193,7 @@ class Worth(unittest.TestCase):
 
 
 class Time(unittest.TestCase):
-    def test_each_part_has_its_share_of_what_is_left(self):
+    def test_each_part_has_its_share_of_the_time_left(self):
         left, given = scenes.whole_s(1000), []
         self.assertEqual(left, scenes.MAX_S)
         for name in scenes.PARTS:
@@ -202,7 +202,7 @@ class Time(unittest.TestCase):
         self.assertAlmostEqual(left, 0)
         self.assertTrue(all(seconds > 10 for seconds in given), given)
 
-    def test_with_little_left_only_what_is_worth_beginning(self):
+    def test_with_little_time_only_parts_that_fit_are_begun(self):
         self.assertEqual(scenes.whole_s(8), 6)
         self.assertEqual(scenes.share_s("checks", 20), 0)
         self.assertEqual(scenes.share_s(scenes.TWO_MODELS, 6), 6)
@@ -224,14 +224,14 @@ class Time(unittest.TestCase):
             self.assertEqual(sorted(order[place] for order in orders), ["a", "a", "b", "b", "c", "c"])
         self.assertEqual(len({tuple(order) for order in orders}), 6)
 
-    def test_frames_come_at_even_distances(self):
+    def test_frames_arrive_at_even_intervals(self):
         times = list(arrivals.times({"start_ns": 0, "end_ns": S, "rate": 25, "arrivals": "periodic", "seed": 1}))
         self.assertEqual({round(b - a) for a, b in zip(times, times[1:])}, {40 * MS})
         self.assertEqual(len(times), 25)
 
 
 class Programs(unittest.TestCase):
-    def test_every_scenario_has_its_programs_and_nobody_asks_for_a_right(self):
+    def test_every_scenario_has_its_programs_and_needs_no_privilege(self):
         for scene in (scenes.PERIODIC, scenes.THREE, scenes.VIDEO, scenes.MODELS, scenes.LIKE_MODELS):
             names = [asked.program for asked in scene.scenario.asked] + list(scene.scenario.background)
             priorities = [scenes.PROGRAMS[name].priority for name in names]
@@ -240,7 +240,7 @@ class Programs(unittest.TestCase):
             built_in = {scenes.is_built_in(scenes.PROGRAMS[name]) for name in names}
             self.assertEqual(built_in, {scene is not scenes.MODELS})
 
-    def test_programs_do_not_see_the_libraries_that_are_carried_for_xschedctl(self):
+    def test_programs_do_not_get_xschedctls_packed_libraries(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = {"LD_LIBRARY_PATH": f"{folder}/lib:/usr/local/cuda/lib64"}
             program = f"{folder}/tools/xschedctl/xschedctl.bin"
@@ -259,14 +259,14 @@ class Pages(unittest.TestCase):
         header = {"host": "5bce98f7", "date": "20261125-074115", "stand_in": True, "minutes": 10.0, "in_use": ""}
         self.table, self.results = table, frame.document(header, [section])
 
-    def test_a_table_comes_back_as_it_was_and_is_of_the_schema(self):
+    def test_a_table_survives_saving_and_matches_the_schema(self):
         read = json.loads(json.dumps(self.results))
         self.assertEqual(schema.problems(schema.read(), read), [])
         self.assertEqual(frame.sections_of(read)[0].tables, [self.table])
         del read["sections"][0]["tables"][0]["rows"][0]["values"]
         self.assertNotEqual(schema.problems(schema.read(), read), [])
 
-    def test_both_pages_have_it_and_say_that_it_is_a_stand_in(self):
+    def test_both_pages_have_it_and_name_the_software_gpu(self):
         text, page = pages.markdown(self.results), pages.page(self.results)
         for made in (text, page):
             self.assertIn(pages.STAND_IN, made)

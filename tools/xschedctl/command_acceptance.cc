@@ -1,5 +1,5 @@
-// `xschedctl acceptance`: finds the command of the package xschedd-bench and becomes it. What it does is not here: it
-// is Python, and a node that only runs programs has no need of it.
+// `xschedctl acceptance`: executes the program of the package xschedd-bench. It is not part of xschedctl because it
+// needs Python, and a node that only runs programs does not need it.
 #include <unistd.h>
 
 #include <array>
@@ -42,9 +42,9 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   if (options.compare && options.reports.size() != 2)
     return UsageFailure({"--compare takes two reports", "name two folders that acceptance has written"});
   if (!options.compare && !options.reports.empty())
-    return UsageFailure({"reports are given without --compare", "add --compare, or leave them out"});
+    return UsageFailure({"folders of reports go with --compare", "add --compare, or leave them out"});
   if (global.json && (options.compare || options.only_quiet))
-    return UsageFailure({"only a report has a form in JSON", "leave --json out"});
+    return UsageFailure({"--quiet-check and --compare have no JSON output", "leave --json out"});
   const std::string own_path = OwnPath();
   const std::string program = FindAcceptance(own_path);
   if (program.empty())
@@ -81,16 +81,17 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
 Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("acceptance", "Try xschedd on this node, and write a report");
   const auto options = std::make_shared<AcceptanceOptions>();
-  command.AddOption("--minutes", options->minutes, "end after this many",
+  command.AddOption("--minutes", options->minutes, "end after this many minutes",
                     {.shows_default = true, .value = OptionForm::Value::kPositive});
   command.AddOption("--output,-o", options->output, "the report's folder (default: acceptance-HOST-DATE, here)");
-  command.AddOption("--continue", options->resumed, "go on with this report: only what it does not have",
+  command.AddOption("--continue", options->resumed, "continue this report: do only what it has no verdict for",
                     {.value = OptionForm::Value::kExistingFolder});
-  command.AddOption("--sections", options->sections, "only these, separated by commas: sound, harmless, works, worth");
-  command.AddOption("--repeat", options->repeat, "only this run of harmless, WAY:SEED, as a report names it");
-  command.AddFlag("--quiet-check", options->only_quiet, "only say whether the GPUs are idle");
-  command.AddFlag("--beside-others", options->beside_others, "go on where a GPU is in use");
-  command.AddFlag("--show-host", options->show_host, "write the host's name; without, a hash of it");
+  command.AddOption("--sections", options->sections,
+                    "do only these, separated by commas: sound, harmless, works, worth");
+  command.AddOption("--repeat", options->repeat, "do only this run of harmless, WAY:SEED, as a report names it");
+  command.AddFlag("--quiet-check", options->only_quiet, "only show whether the GPUs are idle");
+  command.AddFlag("--beside-others", options->beside_others, "proceed although a GPU is in use");
+  command.AddFlag("--show-host", options->show_host, "write the host's name instead of a hash of it");
   command.AddFlag("--compare", options->compare, "compare two reports");
   command.AddOption("report", options->reports, "the folders to compare");
   return {&command, [=, &global] { return Acceptance(*options, global); }};

@@ -1,4 +1,4 @@
-// `xschedctl cdi generate`: what container engines read. Needs no daemon.
+// `xschedctl cdi generate`: prints the CDI specification for container engines. Needs no daemon.
 #include <filesystem>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// `xschedctl set`, `hold` and `release`: they change clients. All print the same table and take --dry-run.
+// `xschedctl set`, `hold` and `release`: change clients. All print the same table and take --dry-run.
 #include <memory>
 
 #include "common/priority.h"

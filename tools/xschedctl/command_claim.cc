@@ -1,4 +1,4 @@
-// `xschedctl claim put|list|report|rm`: what a fleet's engine, or a plugin for one, says about a job.
+// `xschedctl claim put|list|report|rm`: claims of jobs and containers, for a fleet's engine and its plugins.
 #include <memory>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct ClaimOptions {
   bool dry_run = false;
 };
 
-// Where this daemon makes the folders of claims' sockets.
+// The folder in which the daemon makes a folder for each claim's socket.
 std::string ClaimsFolder(const GlobalOptions& global) {
   return RuntimeDir(global.runtime_dir) + "/" + kClaimsFolderName;
 }
@@ -117,7 +117,7 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
       "applies to this cgroup and those below it: the path in /proc/PID/cgroup (\"name=systemd\", or else "
       "\"0::\")");
   command.AddFlag("--socket", options->has_socket,
-                  "applies to clients of a socket of its own, in a folder to mount into a container");
+                  "applies to clients that connect by the claim's own socket, in a folder to mount into a container");
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
   command.AddOption("--ceiling", options->ceiling,
                     "the highest priority that rules, users and hints can give; --priority overrides them");
@@ -128,7 +128,7 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("--group", options->group, "all clients of claims that give this group are opened and held as one");
   command.AddOption("--label", options->labels, "NAME=VALUE, such as pod=web-1 or job=17; may be repeated");
   command.AddOption("--ttl", options->ttl,
-                    "the claim ends if it is not put again within this time; without: with its cgroup, or by rm",
+                    "the claim ends if it is not put again within this time; if not given: with its cgroup, or by rm",
                     {.placeholder = "T"});
   command.AddFlag("--dry-run", options->dry_run, "check the claim; change nothing");
   return {&command, [=, &global]() -> Outcome<ExitCode> {

@@ -1,4 +1,4 @@
-// `xschedctl completion`: what a shell needs to complete xschedctl's own command line. Needs no daemon.
+// `xschedctl completion`: prints the script with which a shell completes xschedctl's command line. Needs no daemon.
 #include <memory>
 
 #include "tools/xschedctl/commands.h"
@@ -19,7 +19,7 @@ Command AddCompletion(CommandSyntax& program, const GlobalOptions& global) {
             } else if (*shell == "zsh") {
               Print(ZshCompletion(program.Describe()));
             } else {
-              return UsageFailure({"completion: there is none for " + *shell, "give bash or zsh"});
+              return UsageFailure({"there is no completion for " + *shell, "give bash or zsh"});
             }
             return ExitCode::kOk;
           }};

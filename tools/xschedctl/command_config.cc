@@ -1,4 +1,4 @@
-// `xschedctl config check` and `config show`: a file as the daemon would read it, and what is in force.
+// `xschedctl config check` and `config show`: check a file as the daemon would read it; show the settings in force.
 #include <memory>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct ConfigOptions {
   bool changed = false;
 };
 
-// The reader's own remedies are for whoever starts the daemon.
+// The remedies in the reader's errors address whoever starts the daemon.
 Outcome<std::vector<ConfigFile>> ReadFiles(const std::string& given, bool may_be_absent) {
   auto files = ReadConfigFiles(given.empty() ? kDefaultConfigPath : given, may_be_absent);
   if (!files)
@@ -81,8 +81,9 @@ std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& glob
   CommandSyntax& show =
       config.AddCommand("show", "Show each setting that is in force, where it comes from, and its default");
   show.AddFlag("--changed", options->changed, "only what differs from the defaults");
-  show.AddFlag("--offline", options->offline, "do not ask the daemon: show what the files say");
-  show.AddOption("--file", options->file, "show this file, with conf.d beside it, instead of asking the daemon");
+  show.AddFlag("--offline", options->offline, "show what the daemon's files say, without asking the daemon");
+  show.AddOption("--file", options->file,
+                 "show what this file, with conf.d beside it, says, without asking the daemon");
   return {{&check, [=, &global] { return CheckFile(options->file, global); }},
           {&show, [=, &global] { return Show(*options, global); }}};
 }

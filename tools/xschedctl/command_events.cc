@@ -16,7 +16,7 @@ struct EventsOptions {
   bool replay = false;
 };
 
-// The daemon answers at once; what it remembers comes in one go.
+// The daemon sends all that it remembers at once, so that a pause this long means that it is stopped.
 constexpr std::chrono::seconds kReplayLimit{5};
 
 Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& global) {

@@ -60,7 +60,7 @@ Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& gl
 
 Command AddExplain(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
-      program.AddCommand("explain", "Show when clients were held, for whom, by which rule, and what to change");
+      program.AddCommand("explain", "Show when clients were held, for which client, by which rule, and what to change");
   auto options = std::make_shared<ExplainOptions>();
   AddSelectorOptions(command, options->selector);
   AddDurationOption(command, options->duration, "how far to look back; 0: all that is remembered (default 10s)");

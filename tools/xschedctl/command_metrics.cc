@@ -7,7 +7,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// Line by line: line feeds belong to the format, everything else could come from a client.
+// Line by line: line feeds belong to the format; other control characters could come from a client.
 std::string HarmlessLines(std::string_view text) {
   std::string shown;
   while (!text.empty()) {

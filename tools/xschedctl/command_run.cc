@@ -205,11 +205,13 @@ Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::v
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command.AddOption(
       "--deadline", options->deadline,
-      "time within which a burst of work is to finish, from its first launch: 33ms; for policies that use deadlines");
-  command.AddOption("--group", options->group, "name of a group that is scheduled as one, such as the ranks of a job");
-  command.AddOption("--passthrough", options->passthrough,
-                    "what is never held, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
-                    "kernel:GLOB; may be repeated");
+      "deadline of a burst of work, counted from its first launch, such as 33ms; for policies that use deadlines");
+  command.AddOption("--group", options->group,
+                    "name of the group that it is scheduled with as one, such as the ranks of a job");
+  command.AddOption(
+      "--passthrough", options->passthrough,
+      "calls that are never held, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
+      "kernel:GLOB; may be repeated");
   command.AddOption("--shim", options->shim,
                     "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
   command.AddFlag("--dry-run", options->dry_run, "show what would be set and started; start nothing");

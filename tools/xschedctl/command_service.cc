@@ -129,7 +129,7 @@ Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
           }};
 }
 
-// Its name in 0.1.0.
+// `disable` was called this in 0.1.0.
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddHiddenCommand("drain", "The old name of disable");
   const auto dry_run = std::make_shared<bool>(false);

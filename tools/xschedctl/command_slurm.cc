@@ -1,5 +1,5 @@
-// `xschedctl slurm`: what Slurm's plugin (tools/slurm) runs when a step begins and ends, what a timer runs to bring
-// changes of jobs to their claims, and a check of the file of limits.
+// `xschedctl slurm begin|end|sync|check`: Slurm's plugin (tools/slurm) runs the first two when a step begins and ends,
+// a timer runs the third to update claims after changes of jobs, and the fourth checks the file of limits.
 #include <pwd.h>
 
 #include <array>
@@ -33,7 +33,8 @@ struct CheckOptions {
   std::string limits = kSlurmLimitsPath;
 };
 
-// A line for the plugin: a word and its value. Each at once, because the plugin waits only so long.
+// Prints a line for the plugin: a word and its value. Each is printed at once, because the plugin stops waiting after a
+// time limit.
 void Tell(const char* word, const std::string& value) {
   Print(std::string(word) + " " + Harmless(value) + "\n");
 }
@@ -51,7 +52,7 @@ std::string UserName(std::uint32_t uid) {
   return std::to_string(uid);
 }
 
-// A step's number, or one of Slurm's words: it becomes part of the name of a directory.
+// Accepts a step's number or one of Slurm's words, because it becomes part of the name of a directory.
 bool IsStepName(const std::string& name) {
   return !name.empty() && name.size() <= 32 &&
          name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string::npos;
@@ -65,7 +66,7 @@ Result<SlurmJob> AskForJob(std::uint32_t id) {
   return Fail("squeue does not know the job");
 }
 
-// The cgroup of the step, which is made where Slurm has none that the daemon would see; empty: there is none.
+// The cgroup of the step, which is made if Slurm has none that the daemon can see; empty: there is none.
 std::string CgroupForStep(const SlurmStep& step) {
   const std::string path = OwnCgroup();
   if (path.empty()) {
@@ -139,7 +140,7 @@ Outcome<ExitCode> Begin(const StepOptions& options, const GlobalOptions& global)
 Outcome<ExitCode> End(const StepOptions& options, const GlobalOptions& global) {
   if (!IsStepName(options.step.name))
     return UsageFailure({"\"" + options.step.name + "\" is not a step", "give a number, batch, extern or interactive"});
-  // With a process left in it, a later step's beginning removes it.
+  // If a process is left in it, the beginning of a later step removes it.
   RemoveSoon(HostHierarchy().root + CgroupOfOurs(OwnCgroup(), options.step));
   v1::DeleteClaimRequest request;
   request.set_name(StepClaimName(options.step));
@@ -177,7 +178,7 @@ void AddStepOptions(CommandSyntax& command, StepOptions& options) {
                     {.is_required = true});
 }
 
-// No command has an answer in JSON: two talk to the plugin, and two to an administrator.
+// No command has JSON output: begin and end are run by the plugin, sync by a timer, and check by an administrator.
 std::function<Outcome<ExitCode>()> WithoutJson(const GlobalOptions& global, std::function<Outcome<ExitCode>()> action) {
   return [&global, action = std::move(action)]() -> Outcome<ExitCode> {
     if (global.json) return UsageFailure({"slurm takes no --json", "leave out --json"});
@@ -204,8 +205,7 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   CommandSyntax& end = slurm.AddCommand("end", "Remove a step's claim; Slurm's plugin runs this; needs root");
   AddStepOptions(end, *step);
 
-  CommandSyntax& sync =
-      slurm.AddCommand("sync", "Bring changes that scontrol made to jobs to their claims; needs root");
+  CommandSyntax& sync = slurm.AddCommand("sync", "Update claims after changes by scontrol update job; needs root");
   sync.AddOption("--limits", step->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   CommandSyntax& checking = slurm.AddCommand("check", "Check the file of limits, and show which priority a job has");

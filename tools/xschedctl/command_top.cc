@@ -1,5 +1,4 @@
-// `xschedctl top`: clients and devices live, and the keys that change them. With --batch: the same screens as text, one
-// after the other.
+// `xschedctl top`: shows clients and devices live; keys change clients. With --batch: prints the same screens as text.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,12 +22,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a key or an event may wait to be seen.
+// The longest time before a key or an event is noticed.
 constexpr milliseconds kTick{50};
 // How long events are read before keys are handled; longer at first, when the daemon sends all that it remembers.
 constexpr milliseconds kEventTime{100};
 constexpr milliseconds kFirstEventTime{2'000};
-// No event for this long: none is pending.
+// Without an event for this long, none is pending.
 constexpr milliseconds kQuiet{1};
 constexpr std::size_t kBatchHeight = 100'000;
 constexpr std::size_t kBatchWidth = 1000;
@@ -87,7 +86,7 @@ class Source {
     }
   }
 
-  // The outcome, for the last line of the screen.
+  // Returns the outcome, for the last line of the screen.
   Outcome<std::string> Do(const TopAction& action) {
     if (client_ == nullptr) return tl::unexpected<Failure>({ExitCode::kNoDaemon, {"there is no daemon", "start it"}});
     Outcome<v1::ChangeResponse> answer = Ask(action);
@@ -163,7 +162,7 @@ Outcome<ExitCode> Batch(Source& source, TopSort sort, milliseconds delay, std::u
 Outcome<ExitCode> Live(Source& source, TopSort sort, milliseconds delay) {
   TopModel model;
   TopView view(sort);
-  // Without a daemon at the start this fails like every command; a daemon that goes away later is waited for.
+  // Without a daemon at the start this fails like every command; if the daemon goes away later, `top` waits for it.
   const Outcome<void> first = source.Refresh(model);
   if (!first) return tl::unexpected<Failure>(first.error());
   Result<Terminal> terminal = Terminal::Open();

@@ -1,4 +1,4 @@
-// `xschedctl trace`: records what clients do on their devices, for ui.perfetto.dev.
+// `xschedctl trace`: records a timeline of clients on their devices, for ui.perfetto.dev.
 #include <fmt/format.h>
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 // The legacy default stream beside blocking streams that wait for each other. Every call on the default stream is a
-// barrier between them: a call that the program did not make could close a circle. Each of these has the program
-// submit, behind work on the default stream, a wait on one blocking stream and later, on another one, what is waited
-// for: natively both go on as soon as the default stream has finished.
+// barrier between them: a call that the program did not make could close a cycle. In each case the program
+// submits, behind work on the default stream, a wait on one blocking stream, and later on another stream the work that
+// is waited for: natively both continue as soon as the default stream has finished.
 #include "values.h"
 
 using differential::Lane;

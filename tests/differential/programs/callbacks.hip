@@ -1,5 +1,5 @@
-// Host functions in stream order: their order with kernels and with each other, what they are told, and threads that
-// wait for one while another thread's launch is held.
+// Host functions in stream order: their order with kernels and with each other, their arguments, and threads that wait
+// for one while another thread's launch is held.
 //
 // A callback runs on a thread of the runtime. One that waits for a lock which a launching thread holds over its launch
 // hangs without xschedd, too, as soon as the launch waits for the callback; so no program here does that. But a
@@ -14,7 +14,7 @@ using differential::Lane;
 
 namespace {
 
-// What a callback does and where it says so. A lane for each stream: between streams their order is chance.
+// A callback's work and its lane. Each stream has a lane, because the order between streams is random.
 struct Note {
   Lane* lane;
   unsigned number;
@@ -58,7 +58,7 @@ void InOrder(const differential::Run& run, Lane& lane, unsigned round, int devic
   }
   for (const hipStream_t stream : streams)
     CALL(lane, hipStreamSynchronize(stream));
-  CHECK(lane, count == wanted);  // a stream has not drained before its callbacks have returned
+  CHECK(lane, count == wanted);  // a stream has finished only when its callbacks have returned
   for (unsigned s = 0; s < kStreams; ++s)
     order[s].Check(lane, "kernels beside callbacks");
   for (differential::Ordered& one : order)
@@ -130,7 +130,7 @@ void WaitedForWhileHeld(differential::Run& run) {
   int device = 0;
   CALL(lane, hipGetDevice(&device));
   std::thread thread([&, device] {
-    // How often it launches is the machine's speed, so it says nothing of it.
+    // How often it launches depends on the machine, so it is not written.
     bool failed = hipSetDevice(device) != hipSuccess;
     for (unsigned step = 0; !stop; ++step) {
       scale_add<<<2, 128, 0, other>>>(others.device, others.device, step, differential::kCount, 100);

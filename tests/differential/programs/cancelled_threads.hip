@@ -1,6 +1,6 @@
-// Threads that are cancelled while they launch. Held, a thread waits at the gate, which a program cannot know of: what
-// it was about to submit is submitted, as without xschedd, and it ends at its own next cancellation point. It writes
-// nothing behind its first launch, since that is such a point.
+// Threads that are cancelled while they launch. A held thread waits at the gate, which the program cannot know: its
+// work is submitted, as without xschedd, and it ends at its own next cancellation point. It writes nothing after its
+// first launch, because a write is such a point.
 #include <pthread.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMaxLaunches = 8;
 
-// A thread of its own: its launches, and then nothing until it is cancelled.
+// A thread that makes its launches and then waits to be cancelled.
 struct Cancelled {
   Lane lane;
   int device;
@@ -24,7 +24,7 @@ struct Cancelled {
   hipError_t errors[kMaxLaunches] = {};
   std::atomic<bool> is_started{false}, is_done{false};
 
-  // An asynchronous one may end between its launch and the next: it makes one.
+  // With asynchronous cancellation it may end between two launches, so it makes one.
   Cancelled(const differential::Run& run, const std::string& name, int of, bool asynchronous)
       : lane(run.MakeLane(name)),
         device(of),
@@ -50,10 +50,10 @@ void* Work(void* data) {
   return nullptr;
 }
 
-// Without a word that it is held: until its launches are made, or for some time, in which a held one gets to the gate.
-// One that may be cancelled at any moment must not be so inside the runtime, which is not made for it.
+// Waits until the launches are made, or long enough for a held thread to reach the gate: a program cannot see that it
+// is held. Asynchronous cancellation must wait for the launches, because the runtime does not support it inside a call.
 void WaitAWhile(const Cancelled& cancelled) {
-  for (int look = 0; !cancelled.is_done && (cancelled.is_asynchronous || look < 300); ++look)
+  for (int poll = 0; !cancelled.is_done && (cancelled.is_asynchronous || poll < 300); ++poll)
     usleep(100);
 }
 
@@ -78,7 +78,7 @@ void Cancel(differential::Run& run, Cancelled& cancelled) {
     cancelled.values.Step(cancelled.values, launch);
     cancelled.lane.Error("launch", cancelled.errors[launch]);
   }
-  // Nothing of it is left: other threads work on, on its stream, too.
+  // It leaves nothing locked: other threads continue, on its stream, too.
   LAUNCH(lane, scale_add<<<2, 128, 0, cancelled.stream>>>(cancelled.values.device, cancelled.values.device, 7,
                                                           differential::kCount, 200));
   cancelled.values.Step(cancelled.values, 7);

@@ -1,6 +1,6 @@
-// Stream capture in its three modes: what is captured, what is forbidden meanwhile to the capturing thread and to
-// another one, and captures that go wrong. Under a scheduler the shim must not be seen: no marker of its own in the
-// graph, no query that ends the capture, no other error than the runtime's own.
+// Stream capture in its three modes: what is captured, which calls are forbidden meanwhile to the capturing thread and
+// to another one, and captures that fail. Under a scheduler the shim must not be visible: no marker of its own in the
+// graph, no query that ends the capture, no other error than the runtime's.
 #include <string>
 
 #include "values.h"
@@ -49,7 +49,7 @@ void Describe(Lane& lane, hipGraph_t graph) {
   lane.Note(("types:" + types).c_str());
 }
 
-// Ends the capture and says what came of it; launches the graph where there is one, and destroys it.
+// Ends the capture and writes its result; launches the graph if there is one, and destroys it.
 void End(Lane& lane, hipStream_t stream, unsigned launches) {
   hipGraph_t graph = nullptr;
   if (CALL(lane, hipStreamEndCapture(stream, &graph)) == hipSuccess && graph != nullptr) {
@@ -143,7 +143,7 @@ void Captured(Lane& lane, hipStreamCaptureMode mode, differential::Worker& worke
   CALL(lane, hipEventDestroy(join));
 }
 
-// Things that a thread does while a capture is open, one in each capture. Some are forbidden, and end it.
+// Calls of a thread during a capture, one in each capture. Some are forbidden, and end it.
 struct Meanwhile {
   hipStream_t capturing, idle;
   hipEvent_t event;                    // recorded before, on the idle stream
@@ -229,7 +229,7 @@ void Forbidden(Lane& lane, hipStreamCaptureMode mode, differential::Worker& work
   CALL(lane, hipHostMalloc(&meanwhile.host, differential::kBytes, 0));
   for (unsigned what = 0; what < Meanwhile::kKinds; ++what) {
     for (const bool by_other : {false, true}) {
-      // There is work before, so that the shim has something to look at; and it is done, so that queries have one
+      // There is work before, so that the shim has a stream to check; and it has finished, so that queries have one
       // answer.
       LAUNCH(lane, scale_add<<<2, 128, 0, meanwhile.idle>>>(meanwhile.device, meanwhile.device, 1, differential::kCount,
                                                             100));

@@ -1,7 +1,6 @@
-// Captures of streams that have work under way, in each mode, by two threads in turn, while the other thread works on
-// streams of its own. A capture stands open for a while, so that whatever the shim does late (a marker behind a stream
-// that has become quiet, a look at one) comes into it: onto the stream that it began on, onto one that it took in by a
-// wait for an event, or past both.
+// Captures of streams with work in flight, in each mode, by two threads in turn, while the other thread works on
+// streams of its own. A capture stays open for a while, so that late calls of the shim (a marker behind a quiet stream,
+// a query) happen during it: on the stream on which it began, on one that joined it through an event, or on neither.
 #include "values.h"
 #include "worker.h"
 
@@ -13,8 +12,8 @@ constexpr hipStreamCaptureMode kModes[] = {hipStreamCaptureModeRelaxed, hipStrea
                                            hipStreamCaptureModeGlobal};
 constexpr useconds_t kQuietUs = 1500;  // longer than the shim waits before it looks after a stream by itself
 
-// What one thread works with. The two streams of a capture are made for it: in 5.2.3 one that was taken in is of no use
-// afterwards.
+// The objects of one thread. The two streams of a capture are made for it, because in 5.2.3 a stream that joined a
+// capture cannot be used afterwards.
 struct Streams {
   hipStream_t first, taken_in, beside;
   hipEvent_t fork, join;

@@ -15,7 +15,7 @@
 
 namespace differential {
 
-// `descriptors`: of this process, and as what the child is to have them.
+// `descriptors`: pairs of a descriptor of this process and its number in the child.
 inline pid_t StartChild(const Run& run, const std::string& part,
                         std::initializer_list<std::pair<int, int>> descriptors = {}) {
   const std::string seed = std::to_string(run.seed), devices = std::to_string(run.devices),

@@ -2,8 +2,8 @@
 // launches on several devices in one call, and threads that each work on their own. With one device the same calls are
 // made, and most of them fail.
 //
-// ROCm 5.2.3 leaves open where a default stream's work of another device is ordered, so work on two devices is ordered
-// by events, or on streams that are made.
+// ROCm 5.2.3 does not define the order of a default stream's work with another device, so work on two devices is
+// ordered by events, or is on created streams.
 #include <hip/hip_ext.h>
 
 #include <algorithm>
@@ -66,8 +66,8 @@ void Make(World& w) {
   Current(lane);
 }
 
-// A stream's work goes to the stream's device, whichever is current. What the runtime makes of an event of the other
-// device is to be the same.
+// A stream's work goes to the stream's device, whichever device is current. The runtime's result for an event of the
+// other device must not change.
 void WrongDeviceCurrent(World& w) {
   Lane& lane = w.run->main;
   for (int current = 0; current < w.count; ++current) {

@@ -1,10 +1,10 @@
-// Handles of events that the program has destroyed, used once more: destroyed again, and given to a launch. From ROCm 6
-// on the runtime looks up both in a list of its events and answers with an error. A handle is an address, so an event
-// that somebody else makes in between may get it: between an event's end and the wrong calls this program makes no
-// event and has launches under way on more streams than ever before, which is when the shim makes events of its own.
+// Handles of destroyed events that are used again: destroyed, and passed to a launch. Since ROCm 6 the runtime looks up
+// both in a list of its events and returns an error. A handle is an address, so an event that other code creates in
+// between may get it: between an event's destruction and the wrong calls this program creates no event, and has
+// launches in flight on more streams than before, which makes the shim create events.
 //
-// Without the shim, too, 5.2.3 follows any such handle and crashes: there the wrong calls are left out. 6.4.3 and 7.2.4
-// still crash where it is queried, synchronised, recorded or asked for a time, so nobody does that here.
+// Even without the shim, 5.2.3 dereferences such a handle and crashes, so the wrong calls are left out there. 6.4.3 and
+// 7.2.4 still crash if it is queried, synchronised, recorded or used for an elapsed time, so this program does not.
 #include <hip/hip_ext.h>
 
 #include "values.h"

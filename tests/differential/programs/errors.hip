@@ -1,11 +1,11 @@
-// Calls that fail: what each returns and what the runtime then says of the last error, while good launches between them
-// are counted, held and timed.
+// Calls that fail: their results and the last errors after them, while good launches between them are counted, held and
+// timed.
 //
-// Each round makes every call of the table in an order of its own. In front of some stands a good launch of the same
-// kernel and shape, so that the bad one is of a kind that is known and due to be timed with a stop event.
+// Each round makes every call of the table in a different order. Before some of them there is a good launch of the same
+// kernel and shape, so that the bad one is of a known kind and due to be timed with a stop event.
 //
 // Some calls end the process on ROCm 5.2.3, without xschedd too (an assertion about a destroyed stream's device, a
-// handle that is followed unchecked). Each of these is made in a process of its own, and how that ended is compared.
+// handle that is dereferenced unchecked). Each of these is made in a process of its own, whose end is compared.
 #include <hip/hip_ext.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 // Events: flags, states (never recorded, pending, done, recorded again), times, waits between streams and devices,
-// events of a single launch, and calls that are wrong. What is pending is so because a stream waits for a value that
-// the host writes later, not because it is quick enough to be seen.
+// events of a single launch, and wrong calls. Work is pending because a stream waits for a value that the host writes
+// later, not because the program is fast.
 #include <hip/hip_ext.h>
 
 #include <thread>
@@ -130,8 +130,7 @@ void Times(Lane& lane, differential::Values& values) {
     CALL(lane, hipEventDestroy(event));
 }
 
-// Everything about an event that is pending, and what becomes of those who wait for it when it is recorded again or
-// destroyed meanwhile.
+// A pending event, and what happens to streams that wait for it when it is recorded again or destroyed meanwhile.
 void Pending(Lane& lane, differential::Ordered& order) {
   Stuck stuck(lane);
   hipStream_t other;
@@ -205,7 +204,7 @@ void Handed(Lane& lane, differential::Ordered& order) {
     }
     order.Append(lane, streams[next], 100 + lane.Random(600));
     last = next;
-    // Whether the last kernel is done is the machine's speed.
+    // Whether the last kernel has finished depends on the machine.
     if (lane.Random(4) == 0)
       EITHER(lane, "the kernel may be done", hipEventQuery(events[0]), hipSuccess, hipErrorNotReady);
     if (lane.Random(4) == 0)

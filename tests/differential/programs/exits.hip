@@ -1,15 +1,15 @@
 // Ways for a process to end, with work in flight, held or not, and a thread at the gate or not.
 //
-// Each way is taken by a process of its own, which first works, then is held, then goes its way; the parent holds and
-// releases it. What is compared: how it ended, and what it wrote, through stdio's buffer, too.
+// Each way is tried by a process of its own, which works, is held, and then ends in this way; the parent holds and
+// releases it. Compared are how it ended and what it wrote, also through stdio's buffer.
 //
 //   plain     nothing waits at a gate: a held process must end without a release
-//   waiting   a thread of it waits at the gate when another one ends the process: the same
-//   launching what ends the process launches something itself, in an exit handler, say: it ends once it is released
-//   early     the same in a handler from before the first call of HIP: it runs after whatever xschedd does at exit
+//   waiting   a thread waits at the gate when another one ends the process: the same
+//   launching the exit itself launches work, for example in an exit handler: the process ends once it is released
+//   early     the same in a handler from before the first call of HIP: it runs after xschedd's own exit handlers
 //
-// What comes after main's exit handlers is left out: static objects that are destroyed after the runtime's own, threads
-// that go on launching meanwhile. ROCm 5.2.3 crashes there, or does not, without xschedd too.
+// Left out is everything after main's exit handlers: static objects that are destroyed after the runtime's own, threads
+// that still launch. There ROCm 5.2.3 crashes at random, without xschedd, too.
 #include <fcntl.h>
 
 #include <csignal>
@@ -40,7 +40,7 @@ char Hear(int end) {
   return read(end, &what, 1) == 1 ? what : '\0';
 }
 
-// What exit handlers work with: they take no arguments.
+// For exit handlers, which take no arguments.
 struct World {
   Values values, other;
   hipStream_t stream = nullptr;
@@ -65,7 +65,7 @@ void Say(const char* what) {
   std::printf("%s: %s\n", g_world.lane->name().c_str(), what);
 }
 
-// Launches, tells the parent when that has returned, and never ends. Held, it does not come so far: nothing is written.
+// Launches, reports to the parent when that has returned, and never ends. While it is held it does not get that far.
 void LaunchForEver() {
   scale_add<<<1, 64, 0, g_world.stream>>>(g_world.values.device, g_world.other.device, 1, differential::kCount,
                                           kMicros);
@@ -73,7 +73,7 @@ void LaunchForEver() {
   for (;;)
     pause();
 }
-// In a thread that is not the one that ends the process: waits until the other one waits at the gate, or has passed it.
+// Called in the thread that does not end the process: waits until the other one waits at the gate, or has passed it.
 void WaitUntilToldToEnd() {
   if (Hear(kToChild) != 'e') std::_Exit(97);
 }

@@ -1,7 +1,6 @@
-// A kernel that faults. The runtime is told by the queue's error callback, and ROCm 5.2.3 ends the process from a
-// thread of its own. Each fault is a process of its own, and how it ended is compared: alone, behind work, as the first
-// launch of its kind and as one that is timed, on a stream that somebody waits for or nobody does, and while the
-// process is held.
+// A kernel that faults. The queue's error callback notifies the runtime, and ROCm 5.2.3 ends the process from one of
+// its threads. Each fault has a process of its own, whose end is compared: alone, behind work, as the first launch of
+// its kind and as a timed one, on a stream that a thread waits for or not, and while the process is held.
 #include <fcntl.h>
 
 #include <iterator>
@@ -15,7 +14,7 @@ using differential::Lane;
 using differential::Run;
 using differential::Values;
 
-// Takes as long as it says and faults; with 0 it is never launched. See tools/softgpu.
+// Runs for its argument and faults; with 0 it is never launched. See tools/softgpu.
 extern "C" __global__ void softgpu_fault(std::uint64_t micros) {
   (void)micros;
 }
@@ -48,7 +47,7 @@ int Child(const Run& run, const std::string& way) {
     char byte = 'r';
     if (write(kFromChild, &byte, 1) != 1 || read(kToChild, &byte, 1) != 1) return 98;
   }
-  // It faults a while after the calls behind it have begun: none of their results is looked at.
+  // It faults some time after the calls behind it have begun, so their results are not checked.
   LAUNCH(lane, softgpu_fault<<<2, 128, 0, stream>>>(50'000));
   if (way == "waited for by an event") {
     (void)hipEventRecord(event, stream);

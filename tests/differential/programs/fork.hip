@@ -1,8 +1,8 @@
 // fork: before the first call of HIP, after it, with work in flight, and while a thread waits at the gate. Children end
-// at once, in each way, or start another program, or use HIP where the parent had not.
+// at once, in each way, or start another program, or use HIP if the parent had not.
 //
-// What a child does with HIP that its parent had initialised is left out: ROCm 5.2.3 fails, hangs or crashes there,
-// with and without xschedd. It may ask for the last error, which is its thread's own.
+// A child's use of HIP after its parent has initialised it is left out: ROCm 5.2.3 fails, hangs or crashes there, with
+// and without xschedd. It may read the last error, which belongs to its thread.
 #include <spawn.h>
 
 #include <thread>
@@ -38,10 +38,10 @@ void WorkAndCheck(Lane& lane) {
   CALL(lane, hipStreamDestroy(stream));
 }
 
-// Forks, lets the child do `body`, and says how it ended.
+// Forks, runs `body` in the child, and writes how the child ended.
 template <typename Body>
 void Fork(Lane& lane, const char* what, Body body) {
-  std::fflush(stdout);  // a child that exits writes what it has inherited in the buffer
+  std::fflush(stdout);  // a child that exits writes the buffer that it has inherited
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,7 +1,7 @@
 // Graphs: built from nodes of every kind, instantiated, updated (nodes' parameters, the whole executable), cloned, with
 // children, launched from several streams, and destroyed while a launch is under way.
 //
-// Not here: host nodes that run. 5.2.3 uses the command of one after it has been freed (valgrind shows it in the
+// Left out: host nodes that run. 5.2.3 uses the command of one after it has been freed (valgrind shows it in the
 // runtime's own completion handler, without the shim), and crashes in most runs of this program.
 
 #include "values.h"
@@ -37,7 +37,7 @@ struct Arguments {
 
 void Nothing(void*) {}
 
-// All kinds of nodes in one chain, and what each becomes by an update of its parameters.
+// All kinds of nodes in one chain, and updates of their parameters.
 void Built(Lane& lane, differential::Values* values, differential::Ordered& order) {
   hipStream_t stream;
   hipEvent_t event;
@@ -95,7 +95,7 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   for (int i = 0; i < 3; ++i)
     values[i].Check(lane, "its parameters set");
 
-  // Back by an update of the whole from the graph, which is as it was; and by one that does not fit.
+  // Restored by an update of the whole from the unchanged graph; and an update from a graph that does not match.
   hipGraphNode_t error_node = nullptr;
   hipGraphExecUpdateResult result{};
   CALL(lane, hipGraphExecUpdate(exec, graph, &error_node, &result));
@@ -108,7 +108,7 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   CALL(lane, hipGraphExecUpdate(exec, child, &error_node, &result));
   lane.Number("result", result);
 
-  // What is wrong.
+  // Wrong calls.
   CALL(lane, hipGraphLaunch(nullptr, stream));
   CALL(lane, hipGraphExecKernelNodeSetParams(exec, kernel, nullptr));
   CALL(lane, hipGraphInstantiate(nullptr, graph, nullptr, nullptr, 0));

@@ -1,9 +1,7 @@
-// Memory and events of one process used by another, both of them clients, one of them held while the other waits for
-// it.
+// Memory and events of one process that another uses; both are clients, and one is held while the other waits for it.
 //
-// The parent makes memory and an event and gives their handles to a child through a pipe. By turns each works on the
-// same values, the other waits on its stream for the event. Which process records is ordered by the pipes, as IPC
-// events demand.
+// The parent makes memory and an event and gives their handles to a child through a pipe. They take turns: one works on
+// the values, the other waits on its stream for the event. The pipes order which process records, as IPC events demand.
 //
 // ROCm 5.2.3 leaves the event's shared memory behind; its name is the handle, and the program removes it.
 #include <fcntl.h>
@@ -39,7 +37,7 @@ Object Receive(int end) {
   return object;
 }
 
-// What both processes do in their turns: wait for the other one's event, launch, record their own, say so.
+// A turn of either process: wait for the other's event, launch, record its own event, report it.
 struct Side {
   Lane& lane;
   Value* values;
@@ -127,7 +125,8 @@ void TakeTurns(Run& run, unsigned round) {
     side.Launch(turn);
     StepTurn(values, other, turn);
     StepTurn(values, other, turn + 1);
-    // Held, the child's launch waits at its gate, and our stream waits for nothing yet: our own work goes on.
+    // The held child's launch waits at its gate, and this process's stream does not wait for it yet: its work
+    // continues.
     const bool hold = round % 2 == 1 && turn == 2;
     if (hold) run.Ask("hold", child);
     Send(to[1], 'r');

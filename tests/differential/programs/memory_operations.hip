@@ -1,6 +1,6 @@
 // Values that streams write and wait for, 32 and 64 bits, every comparison: order between streams by them alone, and
-// work submitted behind a wait whose write is submitted later. The last fills any window with launches that cannot
-// finish before the thread has submitted more: the window must let the thread go on.
+// work submitted behind a wait whose write is submitted later. The last case fills any window with launches that cannot
+// finish before the thread has submitted more: the window must not block the thread.
 #include "values.h"
 
 using differential::Lane;
@@ -26,7 +26,7 @@ hipError_t Wait(Lane& lane, hipStream_t stream, const Word& word, std::uint64_t 
   return CALL(lane, hipStreamWaitValue32(stream, word.at, static_cast<std::uint32_t>(value), flags, ~0u));
 }
 
-// Two streams hand an order to each other, each waiting for what the other writes. One word: its values only grow.
+// Two streams order each other's work, each waiting for the value that the other writes to one word, which only grows.
 void PingPong(Lane& lane, differential::Ordered& order) {
   hipStream_t streams[2];
   Word word;

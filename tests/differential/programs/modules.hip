@@ -1,6 +1,6 @@
-// Modules and symbols: code objects loaded from a file and from memory, their kernels launched in every way that there
-// is, with arguments in each form and with the program's own events, symbols copied in both directions; and unloaded
-// while kernels are in flight and loaded again, so that another kernel comes to lie at a known one's address.
+// Modules and symbols: code objects loaded from a file and from memory, their kernels launched in every possible way,
+// with arguments in each form and with the program's own events, symbols copied in both directions; and modules
+// unloaded while kernels are in flight and loaded again, so that another kernel gets a known one's address.
 //
 // The code objects are files beside the program: module_a.co and module_b.co have kernels of the same names, and differ
 // in what these may be launched with; module_other.co is for a device that is not there, which ends the process.
@@ -111,7 +111,7 @@ void Use(World& w, hipModule_t module, unsigned block) {
   CALL(lane, hipModuleGetGlobal(&variable, &bytes, module, "no_such_variable"));
 }
 
-// Loaded, used, and unloaded: by turns while kernels are in flight and not. Two objects take turns at one address.
+// Loaded, used, and unloaded, alternately with kernels in flight and without. Two objects alternate at one address.
 void LoadAndUnload(World& w) {
   Lane& lane = *w.lane;
   for (unsigned turn = 0; turn < 4; ++turn) {

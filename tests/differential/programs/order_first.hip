@@ -1,5 +1,5 @@
-// Calls that only order (host functions, values that a stream writes and waits for) as the first thing after a pause,
-// while the process is held. They submit no work: each returns and takes effect although no kernel may be launched.
+// Calls that only order (host functions, values that a stream writes and waits for) as the first calls after a pause,
+// while the process is held. They submit no work, so each returns and takes effect although no kernel may be launched.
 #include <atomic>
 
 #include "values.h"

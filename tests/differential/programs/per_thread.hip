@@ -2,8 +2,8 @@
 // the headers reach by the *_spt functions. Threads work on theirs, hand a token from stream to stream by events, and
 // the main thread uses the explicit handle hipStreamPerThread beside them.
 //
-// Not here: an event by a null stream, because 5.2 has no hipEventRecord_spt.
-// Nor a query while another thread frees memory: 5.2.3's hipFree has the device's null stream wait for all streams, and
+// Left out: an event on a null stream, because 5.2 has no hipEventRecord_spt, and
+// a query while another thread frees memory: 5.2.3's hipFree has the device's null stream wait for all streams, and
 // a query first has its stream wait for the null stream, so that one which has finished is "not ready", without
 // xschedd, too.
 #include <thread>

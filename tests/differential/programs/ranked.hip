@@ -1,6 +1,6 @@
-// Streams of different priorities, scheduled against each other where there is a shim: a less important one's
-// submissions wait while a more important one has work. Each part has the more important stream wait for something that
-// comes from the less important one, or from the thread that submits to it: natively all of it ends.
+// Streams of different priorities, which the shim schedules against each other: a less important one's submissions wait
+// while a more important one has work. In each part the more important stream waits for the less important one, or for
+// the thread that submits to it: natively all work ends.
 //
 // Three streams at a time in one thread: each has a hardware queue of its own then.
 #define XSCHEDD_DLSYM
@@ -149,7 +149,7 @@ void Thread(const differential::Run& run, unsigned me, int device, unsigned step
   order.Free(lane);
 }
 
-// Whether a shim has made some thread wait for a stream of its own process; where there is none, it need not.
+// Whether the shim has made a thread wait for a stream of its own process; true without a shim.
 bool WasHeld() {
   xschedd_status status{};
   status.size = sizeof status;

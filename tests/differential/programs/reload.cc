@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   Lane& lane = run.main;
   // Opened and closed, and nothing asked of it.
   CHECK(lane, dlclose(OpenRuntime()) == 0);
-  // Asked so little that ROCm 5.2.3 is unmapped: it comes back at another address, or at the same one.
+  // Used so little that ROCm 5.2.3 is unmapped: it is loaded again at another address, or at the same one.
   for (int i = 0; i < 3; ++i) {
     g_runtime = OpenRuntime();
     CALL(lane, HIP(hipStreamSynchronize)(nullptr));
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
       g_runtime = OpenRuntime();
       Use(lane, waits);
       CHECK(lane, dlclose(g_runtime) == 0);
-      // While it is closed, whoever looked after the work must not call into it any more than before.
+      // While it is closed, the shim's agent must not call into it.
       run.Ask("hold");
       run.Ask("release");
     }

@@ -1,6 +1,5 @@
-// What is finished stays finished: behind a synchronisation or a successful query, a stream and its events say "ready"
-// however long the program looks at them, in whatever thread, at whatever moment the shim looks, too. A marker that the
-// shim recorded late would show here as "not ready".
+// Finished work stays finished: after a synchronisation or a successful query, a stream and its events are "ready", for
+// any thread, at any time, whatever the shim does. A marker that the shim recorded late would show as "not ready".
 #include <chrono>
 #include <thread>
 
@@ -10,7 +9,7 @@ using differential::Lane;
 
 namespace {
 
-// Synchronises a stream in one of the ways that there are, after a pause that brings the shim's agent to mark it.
+// Synchronises a stream in one of the possible ways, after a pause in which the shim's agent marks it.
 void Settled(const differential::Run& run, unsigned me, int device) {
   Lane lane = run.MakeLane("thread " + std::to_string(me) + " of device " + std::to_string(device));
   hipStream_t stream;
@@ -40,7 +39,7 @@ void Settled(const differential::Run& run, unsigned me, int device) {
         CALL(lane, hipEventQuery(event));
         break;
       default:
-        while (hipStreamQuery(stream) == hipErrorNotReady) {  // how often is the machine's speed
+        while (hipStreamQuery(stream) == hipErrorNotReady) {  // how often depends on the machine
         }
         break;
     }

@@ -1,9 +1,9 @@
-// What goes away while it is in use, by the thread that works with it and by another one: streams with work in flight,
-// events that are recorded and not reached, memory that kernels still write, the device itself. And held: a call that
-// takes something away needs no open gate.
+// Objects that are destroyed while in use, by the thread that works with them and by another one: streams with work in
+// flight, events that are recorded and not reached, memory that kernels still write, the device itself. Also while
+// held: a call that destroys needs no open gate.
 //
-// What is taken away is used no more, because that is a free() in ROCm 5.2.3 too. What the last kernels wrote is read
-// after a call that waits for them.
+// Destroyed objects are not used again, because ROCm 5.2.3 has freed them. The last kernels' results are read after a
+// call that waits for them.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -173,8 +173,8 @@ void Reset(World& w, unsigned how) {
   w.values.Check(lane, "values after the reset");
 }
 
-// hipDevicePrimaryCtxReset says that it has done it, and does nothing (ROCm 5.2.3 by experiment, later ones by their
-// sources): work in flight, a capture and streams go on.
+// hipDevicePrimaryCtxReset reports success and does nothing (ROCm 5.2.3 by experiment, later ones by their sources):
+// work in flight, a capture and streams continue.
 void PrimaryContext(World& w) {
   Lane& lane = w.run->main;
   hipStream_t stream = MakeStream(lane, 1);

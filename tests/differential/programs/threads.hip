@@ -1,8 +1,8 @@
 // Many threads at once, each with streams of its own and operations chosen at random: kernels, copies, fills, events,
-// callbacks, graphs, captures, streams made and destroyed. What a thread sees is its own, so each has a transcript of
-// its own, whatever the others do. One thread makes and launches graphs, of a kernel that is its own (kernels.h says
-// why); it is one because 5.2.3 crashes where two do (3 of 40 runs, without the shim). What the others may call while
-// it captures in the global mode is a matter of luck: they stand aside then, but for launches, which go on.
+// callbacks, graphs, captures, streams made and destroyed. Each thread sees only its own
+// work, so each has its own transcript. One thread makes and launches graphs, of a kernel of its own (kernels.h says
+// why); only one, because 5.2.3 crashes if two do (3 of 40 runs, without the shim). Which calls of the others succeed
+// while it captures in the global mode is random: they pause then, except for launches.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kThreads = 6;
 
-// Held shared by a thread over calls that a global capture of another thread forbids; exclusively over such a capture.
+// Locked shared around calls that a global capture of another thread forbids; exclusively around such a capture.
 std::shared_mutex captures;
 
 void Count(hipStream_t, hipError_t status, void* data) {

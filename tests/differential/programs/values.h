@@ -11,7 +11,7 @@ namespace differential {
 inline constexpr std::uint32_t kCount = 256;
 inline constexpr std::size_t kBytes = kCount * sizeof(Value);
 
-// kCount values on the device and what they should be. The caller sees to it that calls are ordered.
+// kCount values on the device and their expected values. The caller must order calls.
 struct Values {
   Value* device = nullptr;
   std::vector<Value> model = std::vector<Value>(kCount, 0);
@@ -19,7 +19,7 @@ struct Values {
   void Make(Lane& lane) {
     CALL(lane, hipMalloc(&device, kBytes));
     CALL(lane, hipMemset(device, 0, kBytes));
-    CALL(lane, hipStreamSynchronize(nullptr));  // a fill of device memory may come back before it is done
+    CALL(lane, hipStreamSynchronize(nullptr));  // a fill of device memory may return before it has finished
   }
   void Free(Lane& lane) { CALL(lane, hipFree(device)); }
 
@@ -30,7 +30,7 @@ struct Values {
   }
   void Fill(unsigned char byte) { model.assign(kCount, byte * 0x01010101u); }
 
-  // The caller has waited for all that writes them.
+  // The caller has waited for all work that writes them.
   void Check(Lane& lane, const char* what) {
     std::vector<Value> host(kCount);
     CALL(lane, hipMemcpy(host.data(), device, kBytes, hipMemcpyDeviceToHost));
@@ -39,7 +39,7 @@ struct Values {
   }
 };
 
-// Kernels `append` their tags to it; the model is the order that they must have run in.
+// Kernels `append` their tags to it; the model is the order in which they must run.
 struct Ordered {
   Order* device = nullptr;
   std::vector<std::uint32_t> model;
@@ -58,7 +58,7 @@ struct Ordered {
     LAUNCH(lane, append<<<1, 1, 0, stream>>>(device, tag, micros));
   }
 
-  // The caller has waited for all of them. Begins anew.
+  // The caller has waited for all of them. Starts again with an empty order.
   void Check(Lane& lane, const char* what) {
     Order host{};
     CALL(lane, hipMemcpy(&host, device, sizeof host, hipMemcpyDeviceToHost));

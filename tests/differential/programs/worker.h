@@ -1,4 +1,4 @@
-// A second thread that does what it is told, one thing after the other: for what depends on which thread calls.
+// A second thread that executes functions one after the other, for results that depend on the calling thread.
 // Thread rule: Do is called by one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Memory and an event of one process used by another one: the parent exports, the child attaches, waits for the
-// parent's work, writes and ends.
+// Memory and an event of one process that another uses: the parent exports, the child attaches, waits for the parent's
+// work, writes and ends.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   HIP(hipEventRecord(done, nullptr));
   const pid_t pid = fork();
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when a check fails here
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if a check fails in the parent
     execl("/proc/self/exe", argv[0], to_hex(memory_handle).c_str(), to_hex(event_handle).c_str(), nullptr);
     _exit(127);
   }

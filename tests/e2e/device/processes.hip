@@ -1,4 +1,4 @@
-// Processes on one device: they slow each other down and take turns; one that is killed during a kernel holds the
+// Processes on one device: they slow each other down and take turns; one that is killed during a kernel occupies the
 // device no longer than that kernel; an idle one uses no CPU time; a forked child does no harm.
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kFloodUs = 20'000;
 
-// Keeps the device saturated until it is killed, always with some kernels queued; says on `ready` when it has begun.
+// Keeps the device saturated until it is killed, always with some kernels queued; writes to `ready` when it has begun.
 int flood(int ready) {
   constexpr int kInFlight = 4;
   hipStream_t stream;
@@ -35,7 +35,7 @@ pid_t start_flood() {
   REQUIRE(pipe(ends) == 0);
   const pid_t pid = fork();
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when a check fails here
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if a check fails in the parent
     execl("/proc/self/exe", "processes", std::to_string(ends[1]).c_str(), nullptr);
     _exit(127);
   }
@@ -51,7 +51,7 @@ void kill_and_wait(pid_t pid) {
   REQUIRE(waitpid(pid, nullptr, 0) == pid);
 }
 
-// In device time, which a loaded host hardly lengthens.
+// In device time, which a loaded host hardly affects.
 double short_kernel_ms() {
   static hipEvent_t from = nullptr;
   static hipEvent_t to = nullptr;
@@ -80,15 +80,15 @@ void contention_and_death() {
   short_kernel_ms();
   const double alone = median_ms(20);
   const pid_t pid = start_flood();
-  // Until the flood's packets are on the device: its host may have to wait for a core.
+  // Waits until the flood's packets are on the device: its host may have to wait for a core.
   for (int i = 0; i < 2000 && short_kernel_ms() < 5.0; ++i) {
   }
   const double beside = median_ms(10);
-  // Beside kernels of 20 ms that are always there, each short one waits for about one of them.
+  // Beside kernels of 20 ms that are always queued, each short one waits for about one of them.
   std::printf("short kernel: alone %.2f ms, beside a saturating process %.2f ms\n", alone, beside);
   std::fflush(stdout);  // before the next fork copies it
   REQUIRE(beside > 5.0 && beside > 3.0 * alone);
-  // Both saturated, they take turns: each kernel of 5 ms waits for one of 20 ms.
+  // If both saturate the device, they take turns: each kernel of 5 ms waits for one of 20 ms.
   constexpr int kKernels = 15;
   hipEvent_t from;
   hipEvent_t to;
@@ -103,7 +103,7 @@ void contention_and_death() {
   HIP(hipEventElapsedTime(&ms, from, to));
   REQUIRE(ms > 0.6 * kKernels * 25 && ms < 1.6 * kKernels * 25);
   kill_and_wait(pid);
-  // The kernels that the dead process had booked still hold the device, at most one each of its queues.
+  // The kernels that the dead process had booked still occupy the device, at most one for each of its queues.
   usleep(3 * kFloodUs);
   const double after = median_ms(20);
   REQUIRE(after < 0.5 * beside);
@@ -138,7 +138,7 @@ void child_of_fork_is_inert() {
   const pid_t pid = fork();
   if (pid == 0) {
     void* memory = nullptr;
-    // It may fail or not, but neither crash nor hang; and the exit handlers of the runtime run.
+    // It may fail, but may neither crash nor hang; and the runtime's exit handlers run.
     (void)hipMalloc(&memory, 4096);
     std::exit(0);
   }

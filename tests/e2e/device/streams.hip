@@ -47,7 +47,7 @@ void event_times() {
   HIP(hipStreamDestroy(stream));
 }
 
-// Two kernels of 40 ms on two streams: the time from the beginning of one to the end of the other.
+// Two kernels of 40 ms on two streams: the time from the start of one to the end of the other.
 float both_ms(int grid) {
   hipStream_t streams[2];
   Event from[2];
@@ -60,7 +60,7 @@ float both_ms(int grid) {
     HIP(hipEventRecord(to[i].handle, streams[i]));
   }
   HIP(hipDeviceSynchronize());
-  // Either may come first: which packet processor wakes first is the host's choice.
+  // Either may be first: the host decides which packet processor wakes first.
   const float both = std::max(elapsed(from[0].handle, to[1].handle), elapsed(from[1].handle, to[0].handle));
   for (hipStream_t s : streams)
     HIP(hipStreamDestroy(s));

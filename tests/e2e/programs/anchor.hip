@@ -2,9 +2,9 @@
 // A client that attaches to the device with one launch and then obeys commands on standard input, one per line:
 //   work N MICROS   launches N kernels and waits for them, then prints "done"
 //   start MICROS    keeps the device busy until the next line
-//   stop            nothing: ends a start, and waits for what it launched
-// and ends at the end of input, even after a start, then with work in flight. It prints "ready" once it has attached.
-// Its first launch takes $ANCHOR_FIRST_US; 1 without.
+//   stop            ends a start, and waits for its launches
+// and ends at the end of input; after a start it ends with work in flight. It prints "ready" once it has attached.
+// Its first launch takes $ANCHOR_FIRST_US, by default 1.
 #include <poll.h>
 #include <unistd.h>
 

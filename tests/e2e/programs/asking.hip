@@ -9,7 +9,7 @@
 //   launched S               how many of these calls have returned
 //   status                   state, priority hint, weight hint, deadline, submitted, completed, own held ns, devices
 //   device N                 result, held, tracked, submitted
-//   wait                     hipDeviceSynchronize, also for the launches that were made to wait
+//   wait                     hipDeviceSynchronize, after the held launches have been made
 // With GROUP, xschedd_set_group is called first, and once more after the launch; both results are in the first line.
 #define XSCHEDD_DLSYM
 #include "client-shim/include/xschedd.h"

@@ -1,15 +1,15 @@
 // ending
 // A client whose threads start and end as commanded on standard input, one command per line; it answers each with a
 // line:
-//   start deferred|asynchronous LAUNCHES MICROS   a thread that can be cancelled so, makes its launches on the default
-//                                                 stream and waits to be cancelled: "started"
+//   start deferred|asynchronous LAUNCHES MICROS   a thread with that kind of cancellation makes its launches on the
+//                                                 default stream and waits to be cancelled: "started"
 //   cancel                    cancels it: "cancelled"
 //   join                      waits for its end: "ended LAUNCHES", how many of its launches it made
-//   short THREADS             so many threads, each of which makes one launch on its own default stream and ends:
+//   short THREADS             that many threads, each of which makes one launch on its own default stream and ends:
 // "done"
 //   wait                      hipDeviceSynchronize: "done"
 // and ends at the end of input, with the verdict of program.h. It prints "ready" once it has attached.
-//   ending bound     all of it in a thread that is bound to one processor, and runs by SCHED_FIFO if it may
+//   ending bound     everything in a thread that is bound to one processor, with SCHED_FIFO if that is allowed
 //   ending leaving   its last exit handler makes a second device current, prints "leaving" and waits for SIGUSR1
 #include <pthread.h>
 #include <sched.h>
@@ -132,7 +132,7 @@ int Main() {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  // Registered before anything of the GPU, so it runs last.
+  // Registered before the GPU's runtime, so it runs last.
   if (how == "leaving") {
     sigset_t told;
     sigemptyset(&told);

@@ -1,4 +1,4 @@
-// The shared memory of interprocess events: 5.2.3 makes a file of it and leaves that behind. Its name is the handle.
+// The shared memory of interprocess events: HIP 5.2.3 makes a file of it and leaves it behind. Its name is the handle.
 // Thread rule: any thread.
 #pragma once
 

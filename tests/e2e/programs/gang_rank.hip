@@ -3,9 +3,9 @@
 //
 //   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING
 //
-// A word in that file makes them end sooner.
+// A word in that file ends them early.
 //
-// Ends as the other programs do: wrong if a kernel waited for its partner in vain.
+// Ends as the other programs do; the result is wrong if a kernel waited for its partner in vain.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ e2e::Meeting* OpenMeeting() {
   return memory == MAP_FAILED ? nullptr : static_cast<e2e::Meeting*>(memory);
 }
 
-// The first rank decides which round is the last, and far enough ahead: the other is within two synchronisations of it.
+// The first rank chooses the last round far enough ahead: the other is within two synchronisations of it.
 bool IsOver(e2e::Meeting& meeting, std::uint32_t rank, std::uint32_t round) {
   if (rank == 0 && meeting.asked != 0 && meeting.last == 0) meeting.last = round + 4 * kRoundsASync;
   const std::uint32_t last = meeting.last;

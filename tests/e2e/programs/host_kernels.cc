@@ -1,13 +1,15 @@
 // Host functions for the end-to-end programs' kernels: what the software GPU runs in place of GPU code.
 // Thread rule: called by the software GPU's packet processors, several at a time; no state.
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "kernels.h"
-#include "tools/softgpu/softgpu.h"
+#include "tests/kernel_arguments.h"
 
 namespace {
+
+using xschedd::test::Cost;
+using xschedd::test::ReadArguments;
 
 struct ScaleAddArguments {  // in kernarg order, natural alignment
   e2e::Value* y;
@@ -17,21 +19,11 @@ struct ScaleAddArguments {  // in kernarg order, natural alignment
   std::uint64_t micros;
 };
 
-ScaleAddArguments Arguments(const softgpu_dispatch* dispatch) {
-  ScaleAddArguments arguments;
-  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
-  return arguments;
-}
-
 void RunScaleAdd(const softgpu_dispatch* dispatch) {
-  const ScaleAddArguments arguments = Arguments(dispatch);
+  const auto arguments = ReadArguments<ScaleAddArguments>(dispatch);
   for (std::uint32_t i = 0; i < arguments.count; ++i) {
     arguments.y[i] = e2e::Step(arguments.y[i], arguments.x[i], arguments.step);
   }
-}
-
-std::uint64_t CostScaleAdd(const softgpu_dispatch* dispatch) {
-  return Arguments(dispatch).micros * 1000;
 }
 
 struct MeetArguments {
@@ -41,17 +33,11 @@ struct MeetArguments {
   std::uint64_t micros;
 };
 
-MeetArguments MeetingOf(const softgpu_dispatch* dispatch) {
-  MeetArguments arguments;
-  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
-  return arguments;
-}
-
 // Runs until the other rank's kernel of this round is running, too. A partner that is held forever must make the test
 // fail, not hang.
 void RunMeet(const softgpu_dispatch* dispatch) {
   constexpr auto kPatience = std::chrono::seconds(20);
-  const MeetArguments arguments = MeetingOf(dispatch);
+  const auto arguments = ReadArguments<MeetArguments>(dispatch);
   e2e::Meeting& meeting = *arguments.meeting;
   meeting.arrived[arguments.rank] = arguments.round;
   const auto limit = std::chrono::steady_clock::now() + kPatience;
@@ -64,11 +50,8 @@ void RunMeet(const softgpu_dispatch* dispatch) {
   }
 }
 
-std::uint64_t CostMeet(const softgpu_dispatch* dispatch) {
-  return MeetingOf(dispatch).micros * 1000;
-}
-
-const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, CostScaleAdd}, {"meet", RunMeet, CostMeet}};
+const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, Cost<ScaleAddArguments>},
+                                   {"meet", RunMeet, Cost<MeetArguments>}};
 const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 2, kKernels};
 
 }  // namespace

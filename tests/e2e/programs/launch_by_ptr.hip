@@ -1,5 +1,6 @@
 // The oldest way to launch: configuration, arguments and function in three calls. The runtime turns the last one into
-// hipModuleLaunchKernel by its own export, where the shim sees it: hipLaunchByPtr itself does not say on which stream.
+// hipModuleLaunchKernel by its own export, where the shim intercepts it: hipLaunchByPtr itself does not name the
+// stream.
 #include "program.h"
 
 int main(int argc, char** argv) {
@@ -27,7 +28,8 @@ int main(int argc, char** argv) {
     E2E_CHECK(hipSetupArgument(&arguments.micros, 8, 24));
     E2E_CHECK(hipLaunchByPtr(reinterpret_cast<const void*>(&scale_add)));
     ++submissions;
-    for (std::uint32_t i = 0; i < e2e::kCount; ++i) wanted[i] = e2e::Step(wanted[i], x[i], step);
+    for (std::uint32_t i = 0; i < e2e::kCount; ++i)
+      wanted[i] = e2e::Step(wanted[i], x[i], step);
     if (launch % 10 == 9) E2E_CHECK(hipStreamSynchronize(stream));
   }
   E2E_CHECK(hipStreamSynchronize(stream));

@@ -2,7 +2,7 @@
 // waits at a gate, and none makes the device do anything.
 //
 // Prints "ready" with its streams made, waits for a line on standard input, makes the calls, and ends with the line of
-// every program here, of no launches and no submissions.
+// every program here, with no launches and no submissions.
 #include <hip/hip_ext.h>
 
 #include <iostream>

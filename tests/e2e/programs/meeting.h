@@ -1,4 +1,4 @@
-// Where the two ranks of a gang meet: shared memory, written by the host functions of their kernels.
+// The meeting point of the two ranks of a gang: shared memory, written by the host functions of their kernels.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace e2e {
 struct Meeting {
   std::atomic<std::uint32_t> arrived[2];  // the round that each rank's kernel has reached
   std::atomic<std::uint32_t> missed;      // kernels that waited in vain
-  std::atomic<std::uint32_t> asked;       // by the test (at this place of the file): not 0 to end soon
+  std::atomic<std::uint32_t> asked;       // set by the test (at this offset of the file): not 0: end soon
   std::atomic<std::uint32_t> last;        // the last round of both ranks, once it is known; 0 before
 };
 

@@ -1,2 +1,2 @@
-// The code object that `module` loads: nothing but the kernel.
+// The code object that `module` loads: only the kernel.
 #include "kernels.h"

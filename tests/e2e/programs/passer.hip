@@ -11,9 +11,9 @@
 // These submit nothing, and are done at once:
 //   open PATH   loads a library; `close` unloads it; both print its place
 //   get NAME    loads the code object anew and chooses a kernel in it; prints the handle
-//   begin       begins a capture that forbids much to other threads; `end` ends it, and prints HIP's status
+//   begin       begins a capture in the mode that restricts other threads; `end` ends it, and prints HIP's status
 //   quit        waits for the device and ends
-// Each prints "done WORD [what it says]" when it has come back.
+// Each prints "done WORD [RESULT]" when the call has returned.
 #include <dlfcn.h>
 
 #include <iostream>

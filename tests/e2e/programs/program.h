@@ -2,10 +2,10 @@
 //
 //   PROGRAM LAUNCHES MICROS     launches `scale_add` LAUNCHES times, each taking MICROS of device time
 //
-// A last line "right: L launches, S submissions" when every value is as the host computed it, and exit code 0 at the
-// end of standard input, until when the daemon can be asked; 1 and a line on stderr otherwise. `submissions` is how
-// many calls that submit work the program made: what the daemon should count. Thread rule: main thread, but for the
-// checks.
+// If every value is as the host computed it, the last line is "right: L launches, S submissions" and the exit code 0;
+// else 1 with a line on stderr. The program lives until the end of standard input, so that the daemon still lists it.
+// `submissions` is how many calls that submit work the program made, which the daemon should count. Thread rule: main
+// thread, except for the checks.
 #pragma once
 
 #include <cstdio>

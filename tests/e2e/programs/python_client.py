@@ -1,5 +1,5 @@
-"""A Python program with GPU work, HIP by ctypes, that calls the package xschedd: each line of standard input is an
-expression, and is answered with the repr of its value. `launch(stream, micros)` and `wait()` are work; `stream` is a stream
+"""A Python program with GPU work (HIP through ctypes) that calls the package xschedd: each line of standard input is an
+expression, answered with the repr of its value. `launch(stream, micros)` and `wait()` are work; `stream` is a stream
 with the attribute that torch's has. Prints "ready" once it has attached.
 """
 

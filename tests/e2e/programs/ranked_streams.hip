@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr unsigned kBlocks = 8000;  // all of the device
+constexpr unsigned kBlocks = 8000;  // the whole device
 
 }  // namespace
 
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     }
     E2E_CHECK(hipStreamSynchronize(high));
   }
-  // The others go on when nobody is in their way any more.
+  // The other thread's launches continue once no request is in their way.
   const unsigned before = launched;
   while (launched < before + kAhead)
     std::this_thread::yield();

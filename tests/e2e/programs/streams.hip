@@ -1,5 +1,5 @@
-// Keeps several streams busy with kernels of a given length for a given time, each stream a few launches ahead, and says
-// when the measured part began and ended.
+// Keeps several streams busy with kernels of a given length for a given time, each stream a few launches ahead, and
+// prints the start and end of the measured part.
 //
 //   PROGRAM STREAMS MICROS GROUPS SECONDS [AHEAD [HOW [CODE_OBJECT]]]
 //     HOW  launch      the compiler's launch syntax (default)
@@ -10,9 +10,10 @@
 //          ext         hipExtLaunchKernel without events
 //          graph       a graph of four such kernels, one behind the other
 //
-// AHEAD 0: nothing is waited for before the end; a kernel is launched when two of its lengths have passed, so that the
-// device is idle for half of the time. GROUPS workgroups a kernel: 2 takes little of the device, thousands take all of it. Prints "ready" once it has
-// launched and waits for a line on standard input; "done" when the time is over, and ends with a second line.
+// AHEAD 0: there is no wait before the end; a kernel is launched every two lengths of one, so that the device is idle
+// for half of the time. GROUPS workgroups a kernel: 2 use little of the device, thousands all of it. Prints "ready"
+// once it has launched and waits for a line on standard input; "done" when the time is over, and ends with a second
+// line.
 #include <hip/hip_ext.h>
 #include <time.h>
 
@@ -56,7 +57,8 @@ int main(int argc, char** argv) {
   std::vector<std::vector<hipEvent_t>> events(streams, std::vector<hipEvent_t>(ahead));
   for (unsigned s = 0; s < streams; ++s) {
     E2E_CHECK(hipStreamCreateWithFlags(&stream[s], hipStreamNonBlocking));
-    for (hipEvent_t& event : events[s]) E2E_CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
+    for (hipEvent_t& event : events[s])
+      E2E_CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
   }
   hipFunction_t function = nullptr;
   if (argc > 7) {
@@ -64,7 +66,7 @@ int main(int argc, char** argv) {
     E2E_CHECK(hipModuleLoad(&module, argv[7]));
     E2E_CHECK(hipModuleGetFunction(&function, module, "scale_add"));
   }
-  // None of the values: their count is 0, so that kernels of several streams do not race.
+  // Their count of values is 0, so that kernels of several streams do not race.
   e2e::Value step = 1;
   std::uint32_t count = 0;
   std::vector<hipGraphExec_t> graphs(streams);

@@ -1,4 +1,4 @@
-// Two non-blocking streams that hand a buffer to each other by events: each launch needs the other stream's last one.
+// Two non-blocking streams that pass a buffer to each other with events: each launch needs the other stream's last one.
 // A gate that held only one stream of the process could cause a deadlock here.
 #include "program.h"
 

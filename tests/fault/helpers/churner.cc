@@ -1,10 +1,9 @@
 // churner RUNTIME_DIR cycle N PARALLEL PCI_ADDRESS: N times a process that connects, works (a few transitions), and is
-// killed
-//   by kill -9; PARALLEL of them at a time. Writes a line "PID NANOSECONDS" (CLOCK_MONOTONIC, of the kill) for each to
-//   its standard output, and "failed" for one that never came to work (why: standard error).
-// churner RUNTIME_DIR stopped PCI_ADDRESS STEP: one that says "there" and sleeps at STEP, to be stopped:
-//   0 in the middle of its hello  1 before its session  2 attached, a record written and not published  3 busy, and
-//   never reading what the daemon sends
+//   killed by kill -9; PARALLEL of them at a time. For each it writes a line "PID NANOSECONDS" (CLOCK_MONOTONIC, of the
+//   kill) to standard output, or "failed" if the process did not get to work (the reason is on standard error).
+// churner RUNTIME_DIR stopped PCI_ADDRESS STEP: a process that prints "there" and sleeps at STEP, to be stopped:
+//   0 in the middle of its hello  1 before its session  2 attached, a record written and not published  3 busy, without
+//   reading what the daemon sends
 //
 // Thread rule: one thread a process.
 #include <fcntl.h>
@@ -37,7 +36,7 @@ void AwaitTracked(const RawClient& client) {
     ::usleep(200);
 }
 
-// Says by one byte that it has worked, and waits for its end. It uses nothing that exit would have to tidy up.
+// Reports by one byte that it has worked, and waits to be killed. It needs no cleanup at exit.
 [[noreturn]] void Work(const std::string& runtime_dir, const std::string& pci_address, int pipe) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto client = RawClient::Connect(runtime_dir);
@@ -51,7 +50,7 @@ void AwaitTracked(const RawClient& client) {
     for (int i = 0; i < kTransitions; ++i) {
       client->Ledger().Report(0, i % 2 == 0 ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, MonotonicNs());
     }
-    // Every other one dies busy.
+    // Every second one dies while it is busy.
     if (::getpid() % 2 == 0) client->Ledger().Report(0, abi::TransitionKind::kBusy, MonotonicNs());
     verdict = 'r';
   }
@@ -77,7 +76,7 @@ Child Start(const std::string& runtime_dir, const std::string& pci_address) {
 }
 
 int Cycle(const std::string& runtime_dir, long cycles, std::size_t parallel, const std::string& pci_address) {
-  // Somebody of another priority, so that the others are tracked.
+  // A client of another priority, so that the others are tracked.
   const auto anchor = RawClient::Connect(runtime_dir);
   if (anchor == nullptr || !anchor->Open(50, pci_address) || !anchor->AwaitWelcome()) return 1;
   std::vector<Child> children(parallel);

@@ -1,5 +1,5 @@
-// Preloaded into the daemon: CLOCK_REALTIME jumps by as much as a file says, at any moment. CLOCK_MONOTONIC, on which
-// every lease and decision stands, cannot be set and so does not jump.
+// Preloaded into the daemon: CLOCK_REALTIME jumps by an offset in a file, at any moment. CLOCK_MONOTONIC, on which all
+// leases and decisions are based, cannot be set and does not jump.
 //   FAULT_CLOCK_FILE   a file of at least 8 bytes, mapped: nanoseconds, signed, added to CLOCK_REALTIME
 // Thread rule: any thread; the file's word is read atomically.
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
 // half_record RUNTIME_DIR HINT PCI_ADDRESS STEP: a client that stops just before the STEP-th step of reporting that it
 // became busy, prints "there" and waits to be killed or stopped:
-//   0  nothing told                      3  published, the daemon not woken
-//   1  level written                     4  all told
+//   0  nothing reported                  3  published, the daemon not woken
+//   1  level written                     4  all reported
 //   2  record written, not published     5  waiting at a shut gate as a waiter, then as 4
-// On a line of input it goes on with what is left, tells that it is idle, and ends. The steps are those of
-// LedgerWriter::Report (common/ledger.cc), done here by hand on the raw ledger. Thread rule: one thread.
+// On a line of input it does the remaining steps, reports that it is idle, and ends. The steps are those of
+// LedgerWriter::Report (common/ledger.cc), repeated here on the raw ledger. Thread rule: one thread.
 #include <unistd.h>
 
 #include <cstdio>

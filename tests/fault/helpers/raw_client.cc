@@ -32,7 +32,7 @@ std::string Text(const std::string& value) {  // HPACK: not compressed, shorter 
   return static_cast<char>(value.size()) + value;
 }
 
-// HPACK: indexed from the static table where it has the whole header, else literal and not to be remembered.
+// HPACK: an index of the static table if that has the whole header, else a literal without indexing.
 std::string SessionHeaders() {
   std::string block("\x83\x86", 2);                             // :method POST, :scheme http
   block += '\x04' + Text("/xschedd.v1.ClientSession/Session");  // :path

@@ -1,6 +1,6 @@
-// A client that costs almost nothing itself: preamble by common/, and the session's HTTP/2 frames written by hand
-// instead of through gRPC, so that 100,000 of them measure the daemon and not themselves. It reads what the daemon
-// sends only until the first answer. Thread rule: one thread.
+// A client that needs little time itself: the preamble of common/, and the session's HTTP/2 frames written without
+// gRPC, so that 100,000 of them measure the daemon and not themselves. It reads what the daemon sends only until the
+// first answer. Thread rule: one thread.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ namespace xschedd::fault {
 
 class RawClient {
  public:
-  // Connects and says hello; null where the daemon does not answer or refuses.
+  // Connects and says hello; null if the daemon does not answer or refuses.
   static std::unique_ptr<RawClient> Connect(const std::string& runtime_dir);
 
-  // Asks for a session and attaches to a device as slot 0, without waiting for an answer.
+  // Opens a session and attaches to a device as slot 0, without waiting for an answer.
   bool Open(int priority, const std::string& pci_address);
   // Waits for the daemon's welcome.
   bool AwaitWelcome();
@@ -28,7 +28,7 @@ class RawClient {
   LedgerWriter& Ledger() { return *ledger_; }
   abi::Ledger* Raw() { return static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
   int Socket() const { return socket_.Get(); }
-  // What the daemon said instead of its welcome, as far as it can be read.
+  // The daemon's answer instead of its welcome, as far as it can be read.
   const std::string& Said() const { return said_; }
 
  private:

@@ -1,5 +1,5 @@
-// wedge PID TID MS: stops one thread of another process for MS milliseconds, as a thread that hangs in a system call or
-// a lock would be, while the others run on. It prints "wedged" when the thread has stopped. Thread rule: one thread.
+// wedge PID TID MS: stops one thread of another process for MS milliseconds, like a thread that hangs in a system call
+// or on a lock, while the others run. It prints "wedged" when the thread has stopped. Thread rule: one thread.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

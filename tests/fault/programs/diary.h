@@ -2,7 +2,7 @@
 // -9. The layout is fixed by the assertions below and repeated in diary.py.
 //
 // On a shared machine, "held" must be distinguished from "did not get a CPU". A call's noise is the time in which it
-// could not have continued, whatever xschedd did:
+// could not have continued, with or without xschedd:
 //   - the launching thread was runnable and not running (run_delay of /proc/thread-self/schedstat), and
 //   - a canary thread of the process, which only sleeps 2 ms at a time, was late by more than 1 ms: then other threads
 //     that the call depends on (the daemon's, the software GPU's, the agent's) did not get a processor either.
@@ -35,14 +35,14 @@ struct BusyRecord {
   Number start_ns, end_ns;  // end 0: still busy
 };
 
-inline constexpr std::size_t kCalls = 4096;   // the last long ones
-inline constexpr std::size_t kSpans = 65536;  // the last times of being busy
+inline constexpr std::size_t kCalls = 4096;   // the last long calls
+inline constexpr std::size_t kSpans = 65536;  // the last busy spans
 
 struct Pages {
   Number rounds;         // of work, each checked
   Number wrong;          // results that were not as computed on the host
   Number in_call_since;  // CLOCK_MONOTONIC; 0: not in a call
-  Number longest_ns;     // longest call, noise taken off
+  Number longest_ns;     // longest call, less its noise
   Number longest_raw_ns;
   Number calls;  // written so far
   Number spans;

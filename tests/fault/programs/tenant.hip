@@ -1,12 +1,12 @@
 // tenant KIND DIARY [SABOTAGE]: a client that launches, copies and compares until it is told to end, and writes a diary.
 //
-// KIND   steady   short kernels and copies with hardly a pause, on a stream and on the default stream: what a
-//                 background job is to xschedd
-//        bursty   a few kernels at once, then a pause of random length: what a server of requests is
-//        always   never without work on device 1: whoever is less important there is held, but for the guard's turns
+// KIND   steady   short kernels and copies with hardly a pause, on a stream and on the default stream, like a
+//                 background job
+//        bursty   a few kernels at once, then a pause of random length, like a server of requests
+//        always   always has work on device 1: less important clients there are held, except for the guard's turns
 //        beside   steady, on device 1
 // Standard input, a line each: `fork MS` (a child that keeps everything open for MS milliseconds, from a thread that does
-// not launch: so also while the launching one is held), `exec`, (a child that becomes another program), `quit`. The end of
+// not launch, so also while the launching one is held), `exec` (a child that executes another program), `quit`. The end of
 // input is `quit`. Last line "right: N rounds" and exit code 0, or what was wrong and exit code 1.
 // SABOTAGE, for the harness's own test: `wrong` compares with something else, `held` sleeps in a call, `crash` aborts.
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ class Work {
  public:
   explicit Work(const char* diary) : diary_(diary), x_(e2e::InitialX()), wanted_(kCount, 7) {}
 
-  // Tells the harness by the first call of HIP that follows.
+  // Reports to the harness with the next call of HIP.
   void Begin(int device, const std::string& sabotage) {
     sabotage_ = sabotage;
     E2E_CHECK(hipSetDevice(device));
@@ -71,7 +71,7 @@ class Work {
     Compare(host_, wanted_);
   }
 
-  // Never idle: a kernel and a copy are in flight while the results of those before are looked at.
+  // Never idle: a kernel and a copy are in flight while the results of the ones before are checked.
   void Always(std::uint64_t micros) {
     std::vector<Value> wanted[2] = {wanted_, wanted_};
     diary_.BeginBusy();

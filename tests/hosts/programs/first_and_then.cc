@@ -1,4 +1,4 @@
-// A process becomes another in several ways; each one that works does the checked work of work.h.
+// A process starts or becomes another in several ways; each process that works does the checked work of work.h.
 //
 //   first_and_then LAUNCHES MICROS WAY
 //     plain           works
@@ -9,7 +9,7 @@
 //     daemon          forks twice with a session of its own between, then works
 //     spawn           posix_spawn of `plain`; the parent never used HIP
 //     spawn-after     works, then posix_spawn of `plain`
-// Where there are two workers the first does not wait for $HOST_STOP. Thread rule: one thread.
+// Of two workers the first does not wait for $HOST_STOP. Thread rule: one thread.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 char** g_arguments = nullptr;
 
-// $HOST_LOAD_LATER: libraries, by colons, that come into global scope in the middle of the work.
+// $HOST_LOAD_LATER: libraries, separated by colons, that are loaded into the global scope during the work.
 void LoadLater() {
   const char* names = std::getenv("HOST_LOAD_LATER");
   for (std::string rest = names != nullptr ? names : ""; !rest.empty();) {

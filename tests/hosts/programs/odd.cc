@@ -3,9 +3,9 @@
 //   odd LAUNCHES MICROS [first=HABIT,...] [before=HABIT,...] [after=HABIT,...]
 //     first   at the start of the program
 //     before  when HIP is initialised and nothing was submitted, so that the shim has not started its client
-//     after   when a third of the launches is made
+//     after   after a third of the launches
 //
-// The verdict is work.h's. Thread rule: as each habit says; else one thread.
+// The verdict is work.h's. Thread rule: one thread, unless a habit says otherwise.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,14 +47,14 @@ void Require(bool condition, const char* what) {
 
 // ---- descriptors ---------------------------------------------------------------------------------------------------
 
-// What the test asks for.
+// The test's parameters.
 const char* Asked(const char* name) {
   const char* value = std::getenv(name);
   Require(value != nullptr, name);
   return value != nullptr ? value : "";
 }
 
-// The file $HOST_DATA.NUMBER, which must hold nothing but what is written here.
+// The file $HOST_DATA.NUMBER, which must contain only what is written here.
 int OpenData(int number, int flags) {
   const std::string path = std::string(Asked("HOST_DATA")) + "." + std::to_string(number);
   const int fd = open(path.c_str(), flags | O_CREAT, 0666);
@@ -67,18 +67,18 @@ void CloseStdio() {
     close(fd);
 }
 
-// Standard error is a file of data: as a program does that closes it and opens what it works on.
+// Standard error is a file of data, as after a program closes it and opens its data.
 void DataOnStdio() {
   CloseStdio();
   for (int fd = 0; fd <= 2; ++fd)
     Require(OpenData(fd, O_RDWR | O_CLOEXEC) == fd, "data on standard files");
 }
 
-// As a program does that makes a daemon of itself; and then the numbers are files and sockets of its own.
+// As a program does that becomes a daemon; the numbers are then its own files and sockets.
 void CloseAllAndReuse() {
   for (int fd = 3; fd < 1024; ++fd)
     close(fd);
-  // Twice as many as anything of the shim's, and the high numbers as well.
+  // Twice as many as the shim uses, and also the high numbers.
   for (int i = 0; i < 30; ++i)
     OpenData(i, O_RDWR);
   for (int fd = 900; fd < 1024; ++fd)
@@ -99,7 +99,7 @@ void FewDescriptorsLeft() {
     close(opened.back());
 }
 
-// How many descriptors are open, on standard error: to be seen that the shim leaves few.
+// Prints the number of open descriptors to standard error, to show that the shim uses few.
 void CountDescriptors() {
   int count = 0;
   for (int fd = 3; fd < 1024; ++fd)
@@ -138,7 +138,7 @@ void OnThreadOf(std::size_t stack) {
   pthread_join(thread, nullptr);
 }
 
-// The first is $HOST_STACK bytes, by default the least that there is.
+// The stack is $HOST_STACK bytes, by default the least that is possible.
 void SmallStack() {
   const char* size = std::getenv("HOST_STACK");
   OnThreadOf(size != nullptr ? std::strtoul(size, nullptr, 10) : 16384);
@@ -154,7 +154,7 @@ void ManyThreads() {
       ++ready;
       while (ready < 500)
         sched_yield();
-      pthread_mutex_lock(&lock);  // the order of launches is what is checked
+      pthread_mutex_lock(&lock);  // the order of launches is checked
       g_work->LaunchOne(10);
       pthread_mutex_unlock(&lock);
     });
@@ -196,7 +196,7 @@ void BlockAllSignals() {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-// Whatever signals came must have come to the main thread or to threads of HIP, not to the shim's: they have names.
+// All signals must have been delivered to the main thread or to HIP's threads, not to the shim's, which have names.
 void SignalsWereSeen() {
   Require(g_signals > 0, "no signal came");
 }
@@ -255,7 +255,7 @@ void EmulateTrapped() {
 
 // ---- processes -----------------------------------------------------------------------------------------------------
 
-// A child that does nothing of HIP lives as long as this process and must hold nothing of the shim's.
+// A child that does not use HIP lives as long as this process, and must hold no descriptor of the shim.
 void ForkIdleChild() {
   const pid_t child = fork();
   if (child == 0) {
@@ -274,7 +274,7 @@ void ForkAndWait() {
   pid_t child = fork();
   if (child == 0) _exit(7);
   reap(child);
-  child = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): it is what is tried
+  child = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): vfork is what is tested
   if (child == 0) _exit(7);
   reap(child);
 }

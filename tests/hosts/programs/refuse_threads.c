@@ -1,4 +1,4 @@
-/* Preloaded behind the shim: the client library gets $REFUSE_AFTER threads and then none, as under a limit of
+/* Preloaded behind the shim: the client library gets $REFUSE_AFTER threads and then none, as with a limit of
  * processes. Thread rule: any thread. */
 #include <dlfcn.h>
 #include <errno.h>

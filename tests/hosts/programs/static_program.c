@@ -1,4 +1,4 @@
-/* Linked statically: the loader is not there, and so no preload. */
+/* Linked statically, so that no loader runs and nothing is preloaded. */
 #include <stdio.h>
 int main(void) {
   puts("static");

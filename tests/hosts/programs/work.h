@@ -55,7 +55,7 @@ class Work {
       Launch(10, micros);
   }
 
-  // One launch and nothing else: little stack.
+  // Makes one launch, with little stack.
   void LaunchOne(std::uint64_t micros) {
     e2e::Value step = launches_;
     std::uint32_t values = e2e::kCount;

@@ -1,5 +1,4 @@
-"""The whole `xschedctl acceptance`: without a GPU, on the software GPU, in bad surroundings that are injected, killed at any
-moment.
+"""All of `xschedctl acceptance`: without a GPU, on the software GPU, with injected faults of the node, and killed at any moment.
 
 usage: acceptance_test.py XSCHEDCTL XSCHEDD [SOFTGPU_RUN FOLDER_OF_BROKEN_CUDA]
 """
@@ -35,7 +34,7 @@ OK, FOUND, USAGE, REFUSED, NOT_INSTALLED, STOPPED = 0, 1, 2, 6, 127, 130
 
 
 def without_rights():
-    """Even root then needs the rights that a file gives it."""
+    """Drops capabilities, so that file permissions bind root, too."""
     PR_CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH = 24, 1, 2
     for capability in (DAC_OVERRIDE, DAC_READ_SEARCH):
         ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -53,7 +52,7 @@ class WithFolder(unittest.TestCase):
 
     def environment(self, **more):
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("XSCHED", "LD_", "SOFTGPU"))}
-        # No node's own nvidia-smi, and no daemon that is installed here.
+        # Without this node's nvidia-smi and installed daemon.
         return {**clean, "TMPDIR": str(self.temporary), "XSCHEDD_RUNTIME_DIR": str(self.folder / "none"), **more}
 
     def run_words(self, words, rights=True, **more):
@@ -65,7 +64,7 @@ class WithFolder(unittest.TestCase):
         return self.run_words([CTL, "acceptance", *words], **more)
 
     def command(self, *words, ctl=CTL):
-        """As xschedctl starts it, with the node's /sys and /dev from a folder of the test's, and only the section *sound*."""
+        """The command as xschedctl starts it, with the node's /sys and /dev in the test's folder, and only the section *sound*."""
         return [sys.executable, str(SCRIPT), "--xschedctl", str(ctl), "--root", str(self.folder / "node"),
                 *(["--sections", "sound"] if "--sections" not in words else []), *map(str, words)]
 
@@ -89,7 +88,7 @@ class WithFolder(unittest.TestCase):
             self.assertIn(part, done.stderr)
 
     def nothing_is_left(self):
-        """No file of ours, and no process: each has inherited the name of the folder."""
+        """Checks that no file and no process is left; processes are found by the folder's name, which they inherit."""
         mine = f"TMPDIR={self.temporary}".encode()
 
         def processes():
@@ -109,7 +108,7 @@ class WithFolder(unittest.TestCase):
             time.sleep(0.02)
 
     def fake(self, path, text, mode=0o755):
-        """A file of the test's folder: of the node, or a program."""
+        """Makes a file of the fake node, or a program."""
         path = self.folder / path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -141,7 +140,7 @@ class NoGpu(WithFolder):
         self.assertEqual((done.returncode, done.stdout), (NOT_INSTALLED, ""))
         self.assertIn("apt install xschedd-bench", done.stderr)
 
-    def test_reports_that_are_none(self):
+    def test_files_that_are_not_reports(self):
         (self.folder / "empty").mkdir()
         self.fake("garbage/results.json", "{")
         for one in ("empty", "garbage", "absent"):
@@ -149,7 +148,7 @@ class NoGpu(WithFolder):
         self.refused(self.acceptance("--continue", self.folder / "garbage"), "is not JSON", "begin a new report")
         self.assertEqual((self.folder / "garbage/results.json").read_text(), "{")
 
-    def test_a_folder_that_is_there(self):
+    def test_a_folder_that_exists(self):
         self.report.mkdir()
         self.refused(self.acceptance("--output", self.report), "--continue")
         self.refused(self.acceptance("--output", "/dev/null/report"), "Not a directory", "--output")
@@ -169,10 +168,10 @@ class OnTheSoftwareGpu(WithFolder):
 
 class Whole(OnTheSoftwareGpu):
     def test_a_report(self):
-        home = pathlib.Path(CTL).parents[2]  # so that the shim's path, which doctor says, is below it
+        home = pathlib.Path(CTL).parents[2]  # so that the shim's path, which doctor shows, is below it
         done = self.acceptance("--minutes", "0.3", "--output", self.report, HOME=str(home), LD_LIBRARY_PATH=f"/opt/{MARK}",
                                MY_KEY=MARK)
-        self.assertIn(done.returncode, (OK, FOUND), done)  # what other sections find in so short a time is not this test's
+        self.assertIn(done.returncode, (OK, FOUND), done)  # this test does not check findings of other sections
         self.assertEqual(done.stderr, "", done.stdout)
         first, verdict, *_, folder = done.stdout.splitlines()
         self.assertIn(STAND_IN, first)
@@ -201,13 +200,13 @@ class Whole(OnTheSoftwareGpu):
             return {one.name: archive.extractfile(one).read().decode() for one in archive.getmembers()}
 
     @unittest.skipIf(jsonschema is None, "no jsonschema: install python3-jsonschema")
-    def test_the_answer_in_json_is_the_report_and_fits_its_schema(self):
+    def test_the_json_output_is_the_report_and_matches_its_schema(self):
         done = self.script("--json", "--output", self.report)
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
         self.assertEqual(json.loads(done.stdout), self.results())
         self.assertEqual(list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(self.results())), [])
 
-    def test_its_name_by_default(self):
+    def test_the_default_name(self):
         done = self.script()
         [folder] = self.folder.glob("acceptance-*")
         self.assertEqual(done.stdout.splitlines()[-1], folder.name)
@@ -291,7 +290,7 @@ class Interrupted(OnTheSoftwareGpu):
         self.assertEqual((done.returncode, done.stderr, self.sound()["verdict"]), (OK, "", "unknown"), done.stdout)
         self.nothing_is_left()
 
-    def test_what_is_done_is_not_done_again(self):
+    def test_finished_sections_are_not_repeated(self):
         self.script("--output", self.report)
         results = self.results()
         results["sections"][0]["line"] = MARK
@@ -300,7 +299,7 @@ class Interrupted(OnTheSoftwareGpu):
         self.assertEqual([line for line in said if line.startswith("sound: ")], [f"sound: yes: {MARK}"])
 
     def in_mounts(self, script):
-        """A shell with a small file system at `report`'s folder, which nobody else sees."""
+        """A shell with a small file system at `report`'s folder, in a mount namespace of its own."""
         unshare = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "--map-root-user"]
         if self.run_words([*unshare, "true"]).returncode != 0:
             self.skipTest("this machine gives no namespaces")
@@ -314,8 +313,8 @@ class Interrupted(OnTheSoftwareGpu):
                               'rm full; $ACCEPTANCE --continue report; echo $?; ls report')
         said = done.stdout.splitlines()
         self.assertEqual(said[1:4], ["sound: yes: 1 GPU, driver, runtime and shim fit together", "report", str(REFUSED)], done)
-        self.assertEqual(done.stderr, "xschedctl: acceptance: the report in report is not whole: No space left on device; make room "
-                         "there, and go on by --continue\n")
+        self.assertEqual(done.stderr, "xschedctl: acceptance: the report in report is incomplete: No space left on device; make room "
+                         "there, and continue it with --continue\n")
         self.assertIn(STAND_IN, said[4])  # `ls -A` had nothing to list
         self.assertEqual(said[7], str(OK))
         self.assertEqual(len(said[8:]), 4, done)
@@ -324,14 +323,15 @@ class Interrupted(OnTheSoftwareGpu):
         done = self.in_mounts('$ACCEPTANCE --output report >/dev/null && mount -o remount,ro tmpfs . || exit 98;'
                               '$ACCEPTANCE --output other; echo $?; $ACCEPTANCE --continue report; echo $?')
         self.assertEqual(done.stderr.splitlines(), [
-            "xschedctl: acceptance: other cannot be made: Read-only file system; name another folder by --output",
-            "xschedctl: acceptance: the report in report is not whole: Read-only file system; make room there, and go on by --continue"])
+            "xschedctl: acceptance: other cannot be made: Read-only file system; name another folder with --output",
+            "xschedctl: acceptance: the report in report is incomplete: Read-only file system; make room there, and continue it "
+            "with --continue"])
         self.assertEqual([done.stdout.splitlines()[number] for number in (0, -1)], [str(REFUSED), str(REFUSED)], done)
         self.assertIn("sound: yes", done.stdout)
 
 
 class BadSurroundings(OnTheSoftwareGpu):
-    """Each is one line, and the rest is looked at all the same."""
+    """Each fault is one line, and the rest is still checked."""
 
     def goes_on(self, done, verdict, level, line, rest="the daemon names each GPU by that address"):
         self.assertNotIn("Traceback", done.stderr)

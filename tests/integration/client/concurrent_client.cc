@@ -1,13 +1,13 @@
-// A host program with the client library linked into it and a fake runtime below (fake_device.h), so that sanitizers
-// see both: many threads launch, wait, ask, record, make and destroy streams, capture, hint and hold at the same time,
-// while whoever started it (concurrent_test.py) holds it, changes the policy and restarts the daemon.
+// A program with the client library linked into it and a fake runtime below (fake_device.h), so that sanitizers check
+// both: many threads launch, wait, query, record, make and destroy streams, capture, hint and hold at the same time,
+// while concurrent_test.py holds the program, changes the policy and restarts the daemon.
 //
 //   concurrent_client THREADS   until standard input ends; then it exits while the library's threads go on
-//   concurrent_client greeting  works on nothing: it has one stream at any time, and each time that the library tells a
-//                               daemon of its devices, that one goes and another comes
+//   concurrent_client greeting  submits no work: it has one stream at any time, and replaces it each time that the
+//                               library reports its devices to a daemon
 //
-// Prints `right: N launches`. What a call promises is checked where it is made: after a synchronisation nothing of what
-// came before is unfinished. Thread rule: in main.
+// Prints `right: N launches`. Each call's promise is checked at the call: after a synchronisation all earlier work is
+// finished. Thread rule: in main.
 #include <unistd.h>
 
 #include <array>
@@ -45,7 +45,7 @@ enum Entry : std::uint32_t { kLaunch, kCopy };
   std::_Exit(1);
 }
 
-// As the stub's wrappers do it.
+// Does what the stub's wrappers do.
 bool IsOpen() {
   return g_summary.load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
 }
@@ -80,7 +80,7 @@ void Wait(shim::SyncScope scope, void* object, std::uint64_t end) {
   g_client->sync_end(&sync, true);
 }
 
-// Whether all that was submitted is finished, asked as hipStreamQuery is.
+// Whether all submitted work has finished, queried as by hipStreamQuery.
 bool Query(void* stream) {
   shim::Sync sync;
   g_client->sync_begin(&sync, shim::SyncScope::kQuery, stream);
@@ -155,7 +155,7 @@ class Worker {
  private:
   unsigned Random(unsigned below) { return static_cast<unsigned>(numbers_() % below); }
 
-  // One of its own, the legacy default stream, which all threads share, or the thread's own default stream.
+  // A stream of the thread's own, the legacy default stream, which all threads share, or the per-thread default stream.
   void* Stream() {
     const unsigned which = Random(8);
     if (which == 0 || streams_.empty()) return nullptr;
@@ -177,13 +177,13 @@ class Worker {
     streams_.pop_back();
   }
 
-  // A stream that only this thread uses, and that has finished, stays so: a marker of the client must not show.
+  // A stream that only this thread uses stays finished: a marker of the client must not be visible.
   void Settle() {
     if (streams_.empty()) return;
     FakeStream* const stream = streams_.front().get();
     Submit(stream, kLaunch, 10'000, 1);
     Wait(shim::SyncScope::kStream, stream, FakeDevice::EndOf(stream));
-    if (!Query(stream)) Fail("a stream that was synchronised says that it has not finished");
+    if (!Query(stream)) Fail("a synchronised stream reports unfinished work");
   }
 
   void RecordAndWait(void* stream) {
@@ -247,7 +247,7 @@ class Worker {
     g_client->get_status(&status);
     xschedd_device_status device{};
     g_client->get_device_status(FakeDevice::current, &device);
-    if (device.completed > device.submitted) Fail("more has finished than was submitted");
+    if (device.completed > device.submitted) Fail("more work has finished than was submitted");
   }
 
   std::minstd_rand numbers_;
@@ -257,7 +257,7 @@ class Worker {
 
 void Work(unsigned number) {
   while (!g_stop.load(std::memory_order_relaxed)) {
-    // A new thread now and then: with it come and go a per-thread default stream and whatever the library keeps by it.
+    // A new thread now and then, so that per-thread default streams and the library's records of them come and go.
     std::thread([number] {
       Worker worker(number);
       for (unsigned i = 0; i < 300 && !g_stop.load(std::memory_order_relaxed); ++i)
@@ -270,7 +270,7 @@ FakeStream g_streams[2] = {FakeStream(0), FakeStream(0)};
 std::atomic<bool> g_is_made{false};  // the first one
 unsigned g_greetings = 0;            // the library's thread's own
 
-// On the library's thread, in the middle of a greeting.
+// Runs on the library's thread, in the middle of a greeting.
 bool ChangeStreams(int, char* out, std::size_t size) {
   if (g_is_made.load(std::memory_order_acquire)) {
     g_client->stream_destroying(&g_streams[g_greetings % 2]);

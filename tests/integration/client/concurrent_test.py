@@ -23,8 +23,8 @@ class Concurrent(ctl_world.WithDaemon):
 
     def start_program(self, what=str(THREADS)):
         self.errors = pathlib.Path(self.file("errors", ""))
-        self.addCleanup(lambda: self.assertEqual(self.said()[:8000], ""))  # a sanitizer's report, whatever else went wrong
-        # For writing only: the library takes no other file for a standard error.
+        self.addCleanup(lambda: self.assertEqual(self.said()[:8000], ""))  # a sanitizer's report would be here
+        # Write-only, because the library uses standard error only if it is write-only.
         with open(self.errors, "a", encoding="utf-8") as errors:
             program = subprocess.Popen([PROGRAM, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
                                        env=ctl_world.environment(XSCHEDD_RUNTIME_DIR=self.folder, XSCHEDD_PRIORITY="-5"))
@@ -47,7 +47,7 @@ class Concurrent(ctl_world.WithDaemon):
         program = self.start_program()
         for number in range(ROUNDS):
             self.wait(lambda: len(self.devices(program.pid)) == 2, "the program is a client of both devices")
-            # Of another priority, so that the program is tracked; and busy, so that it is held but for the guard's turns.
+            # Of another priority, so that the program is tracked; and busy, so that it is held except for the guard's turns.
             self.client("--priority", 5)
             self.await_more(program.pid, "submitted")
             self.await_more(program.pid, "completed")
@@ -73,7 +73,7 @@ class Concurrent(ctl_world.WithDaemon):
         self.assertRegex(out, "^right: [1-9]")
 
     def test_streams_come_and_go_while_the_daemon_is_greeted(self):
-        """It is told of each once: it had refused what it knew already and what it did not know."""
+        """The daemon gets each stream exactly once; it would refuse known and unknown ones."""
         program = self.start_program("greeting")
         for _ in range(ROUNDS):
             self.wait(lambda: len(self.clients().get(program.pid, {}).get("queues", [])) == 1, "the daemon knows its stream")
@@ -86,7 +86,7 @@ class Concurrent(ctl_world.WithDaemon):
         self.assertNotIn("queue", self.errors.read_text())
 
     def said(self):
-        """Without what the client says of a daemon that went."""
+        """Standard error without the client's lines about a lost daemon."""
         lines = self.errors.read_text().splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith("xschedd: "))
 

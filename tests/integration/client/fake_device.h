@@ -1,9 +1,9 @@
 // The test's own GPU runtime: streams on which work takes time, and events on them.
 //
-// There is no lock in it, and what threads share is relaxed: it orders nothing between the threads that call it, so
-// that ThreadSanitizer sees what orders the client. What a stream or an event is destroyed with is really freed: a use
-// after that is a finding of either sanitizer. Thread rule: as the runtime's own. A stream or event may be used by any
-// thread, and be destroyed once no thread of the program uses it.
+// It has no lock, and threads share only relaxed atomics: it orders nothing between threads, so that ThreadSanitizer
+// checks what the client itself orders. Destroyed streams and events are really freed, so that either sanitizer reports
+// a later use. Thread rule: as the runtime's own. A stream or event may be used by any thread, and be destroyed once no
+// thread of the program uses it.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class FakeDevice {
     return handle == nullptr ? legacy[current] : *static_cast<FakeStream*>(handle);
   }
 
-  // Returns when it will have finished.
+  // Returns the time at which it will have finished.
   static std::uint64_t Run(void* handle, std::uint64_t ns) {
     FakeStream& stream = Of(handle);
     std::uint64_t before = stream.busy_until_ns.load(std::memory_order_relaxed), end;

@@ -1,4 +1,4 @@
-// Questions to the daemon that every test asks; each fails the test if the call fails. Thread rule: the test's thread.
+// Calls of the daemon that many tests make; each fails the test if the call fails. Thread rule: the test's thread.
 #pragma once
 
 #include <cstdint>

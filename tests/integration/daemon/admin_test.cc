@@ -1,4 +1,4 @@
-// An administrator's requests and the daemon's answers. The real daemon, over its real sockets.
+// Administrators' requests to the real daemon, over its real sockets.
 #include <grpcpp/create_channel.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ TEST_CASE("a priority set by an administrator acts at once") {
     grpc::ClientContext context;
     REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
     CHECK(response.applied_ns() > 0);
-    // Applied when it is answered.
+    // It is in force when the call returns.
     CHECK(first.IsTracked(0));
     CHECK(second.IsTracked(0));
   }
@@ -140,7 +140,7 @@ TEST_CASE("wrong requests get a clear answer") {
   CHECK(unchanged.name() == "priority");
 }
 
-TEST_CASE("events tell what happened, in order") {
+TEST_CASE("events report what happened, in order") {
   DaemonProcess daemon;
   FakeShim early(daemon.Dir(), 1);
   grpc::ClientContext context;
@@ -168,7 +168,7 @@ TEST_CASE("events tell what happened, in order") {
   CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
 }
 
-TEST_CASE("what cannot be done at once is told apart, and nothing of it is done") {
+TEST_CASE("contradicting requests are refused whole") {
   const std::string uid = std::to_string(::getuid());
   DaemonProcess daemon("[[ceiling]]\nuid = " + uid + "\nweight = 50\n");
   FakeShim shim(daemon.Dir(), 7);
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be done at once is told apart, and nothing of it is done"
   CHECK(response.changes(0).note() == "weight limited by the ceiling of uid " + uid);
 }
 
-TEST_CASE("hold and release say what they change, and what was so already") {
+TEST_CASE("hold and release report what they change, and what needed no change") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   shim.Attach(0, kGpu);
@@ -229,7 +229,7 @@ TEST_CASE("hold and release say what they change, and what was so already") {
   CHECK(!shim.IsHeld(0));
 }
 
-TEST_CASE("a client can be explained after it has gone, and one that never was cannot") {
+TEST_CASE("a client can be explained after it has left, and an unknown pid cannot") {
   DaemonProcess daemon;
   v1::ExplainRequest request;
   v1::ExplainResponse response;
@@ -251,7 +251,7 @@ TEST_CASE("a client can be explained after it has gone, and one that never was c
   CHECK(explain(1).error_message().find("no client has pid 1") == 0);
 }
 
-TEST_CASE("a reload that fails is answered with what is wrong, and the old configuration stays") {
+TEST_CASE("a reload that fails reports the error, and the old configuration stays") {
   DaemonProcess daemon("[policy]\nlinger_us = 77\n");
   daemon.WriteConfig("[policy]\nlingerus = 1\n");
   grpc::ClientContext context;
@@ -265,7 +265,7 @@ TEST_CASE("a reload that fails is answered with what is wrong, and the old confi
   CHECK(policy.linger_us() == 77);
 }
 
-TEST_CASE("a reload and a drain that are only tried change nothing, and say what they would") {
+TEST_CASE("a dry run of reload and drain changes nothing, and reports what would change") {
   DaemonProcess daemon("[policy]\nlinger_us = 77\n");
   FakeShim shim(daemon.Dir(), 0);
   const auto reload = [&](v1::ReloadResponse& response) {
@@ -297,7 +297,7 @@ TEST_CASE("a reload and a drain that are only tried change nothing, and say what
   CHECK(FakeShim(daemon.Dir(), 0).HasSession());
 }
 
-TEST_CASE("a user's weight for its own clients counts behind an administrator's, and it is told so") {
+TEST_CASE("an administrator's weight overrides a user's for its own clients, and the user is told") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   const auto user = v1::Admin::NewStub(
@@ -320,12 +320,12 @@ TEST_CASE("a user's weight for its own clients counts behind an administrator's,
   CHECK(kept.note() == "kept; an administrator's weight overrides it");
 }
 
-TEST_CASE("a watcher that does not read loses events, is told how many, and delays nobody") {
+TEST_CASE("a watcher that does not read loses events, learns how many, and delays no other") {
   DaemonProcess daemon;
   std::vector<std::unique_ptr<FakeShim>> shims;
   for (int i = 0; i < 20; ++i)
     shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
-  // A window that grows with what comes could take all of it.
+  // A window that grows with the traffic could take all of it.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto stub = v1::Admin::NewStub(
@@ -336,7 +336,8 @@ TEST_CASE("a watcher that does not read loses events, is told how many, and dela
   v1::Event event;
   REQUIRE(reader->Read(&event));
   CHECK(event.kind() == v1::EVENT_KIND_LIVE);
-  // An event for each client and change: far more than the 8,192 that wait for it and what lies in the sockets.
+  // An event for each client and change: far more than the 8,192 that the daemon keeps for it and than the sockets
+  // hold.
   for (int change = 0; change < 2'000; ++change) {
     v1::SetRequest set;
     set.mutable_selector()->set_all(true);
@@ -357,7 +358,7 @@ TEST_CASE("a watcher that does not read loses events, is told how many, and dela
   CHECK(List(daemon).clients_size() == 20);
 }
 
-TEST_CASE("what is for administrators is refused at the clients' socket, and nothing of it is done") {
+TEST_CASE("calls for administrators are refused on the clients' socket, and have no effect") {
   DaemonProcess daemon;
   const auto stub = v1::Admin::NewStub(
       grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
@@ -376,7 +377,7 @@ TEST_CASE("what is for administrators is refused at the clients' socket, and not
   refused(stub->Drain(&contexts[2], {}, &drained));
   v1::Stats stats;
   refused(stub->GetStats(&contexts[3], {}, &stats));
-  // Who asks again is told again, and counted; the log has it once.
+  // Repeated calls are refused and counted each time; the log has one line.
   const auto lines = [&] {
     const std::string log = daemon.Log();
     const std::string line = "called Drain on client.sock";

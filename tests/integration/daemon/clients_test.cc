@@ -1,4 +1,4 @@
-// What a client reports about itself, and what is listed about it. The real daemon, over its real sockets.
+// Clients' reports about themselves, as the real daemon lists them, over its real sockets.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("a client is who the kernel says, and is listed with all it said") {
+TEST_CASE("a client's identity is the kernel's, and its reports are listed") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), FakeShim::Options{7, "job", true, {}});
   REQUIRE(shim.HasSession());
@@ -43,7 +43,7 @@ TEST_CASE("a client is who the kernel says, and is listed with all it said") {
   CHECK(!shim.IsTracked(3));
 }
 
-TEST_CASE("what a client says was passed through is listed and explained, as much as is reasonable") {
+TEST_CASE("calls that a client reports as passed are listed and explained, up to a limit") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   shim.Attach(0, kGpu);
@@ -73,7 +73,7 @@ TEST_CASE("a killed client is removed and no longer counts") {
   FakeShim low(daemon.Dir(), 0);
   low.Attach(0, kGpu);
   const std::string output = daemon.Dir() + "/output";
-  const char* const program = std::getenv("XSCHEDD_FAKE_CLIENT");  // meson says where it is
+  const char* const program = std::getenv("XSCHEDD_FAKE_CLIENT");  // set by meson
   REQUIRE(program != nullptr);
   const pid_t client = Spawn({program, daemon.Dir(), "50", kGpu}, output);
   REQUIRE(Eventually([&] { return ReadFile(output) == "ready\n" && low.IsHeld(0); }));
@@ -86,7 +86,7 @@ TEST_CASE("a killed client is removed and no longer counts") {
   Reap(client);
 }
 
-TEST_CASE("work that finished after its deadline is told") {
+TEST_CASE("work that finished after its deadline is reported") {
   DaemonProcess daemon;
   FakeShim other(daemon.Dir(), 50);
   FakeShim shim(daemon.Dir(), 0);

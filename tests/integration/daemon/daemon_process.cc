@@ -54,13 +54,13 @@ pid_t SpawnWithSockets(const std::vector<std::string>& arguments,
     listening.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const bool bound = ::bind(listening.back().Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     if (!bound || ::listen(listening.back().Get(), 8) != 0) throw std::runtime_error("cannot listen on " + path);
-    // Out of the way of the numbers that the child must have.
+    // Numbers beyond those that the child must have.
     listening.back().Reset(::fcntl(listening.back().Get(), F_DUPFD_CLOEXEC, 100));
     names += (names.empty() ? "" : ":") + name;
   }
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
-  // A test that ends half-way leaves nothing behind.
+  // A test that fails half-way leaves nothing behind.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!output.empty()) {
     const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -123,7 +123,7 @@ DaemonProcess::~DaemonProcess() {
     Reap(pid_);
     return;
   }
-  // Orderly, and looked at: a leak, a race and the counts of coverage are told at the end.
+  // By SIGTERM and with a check of the exit code: sanitizers and coverage report when the daemon ends.
   Signal(SIGCONT);
   const int code = Stop();
   if (code != 0) UNSCOPED_INFO(Log());

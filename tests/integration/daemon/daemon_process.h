@@ -35,7 +35,7 @@ class DaemonProcess {
  public:
   // `config`: text of a configuration file; empty: none.
   explicit DaemonProcess(const std::string& config = {}, const std::vector<std::string>& arguments = {});
-  // Stops the daemon, unless it was killed, and fails the test where it does not end well.
+  // Stops the daemon, unless it was killed, and fails the test if it does not exit with 0.
   ~DaemonProcess();
 
   const std::string& Dir() const { return folder_.Path(); }
@@ -43,7 +43,7 @@ class DaemonProcess {
   std::string Log() const;
   void WriteConfig(const std::string& text) const;
   void Signal(int signal);
-  // Sends SIGTERM and returns the exit code; one that does not end is killed.
+  // Sends SIGTERM and returns the exit code; a daemon that does not end is killed.
   int Stop();
   static std::string Binary();
 
@@ -56,7 +56,7 @@ class DaemonProcess {
   std::unique_ptr<v1::Admin::Stub> admin_;
 };
 
-// Looks again and again, up to half a minute, whether `condition` holds.
+// Polls `condition` for up to half a minute; returns whether it became true.
 template <typename Condition>
 bool Eventually(Condition condition);
 

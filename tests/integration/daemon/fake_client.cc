@@ -1,6 +1,6 @@
 // A client process for tests that kill one: attaches to a device, reports busy, and waits to be killed.
 //   fake_client RUNTIME_DIR HINT PCI_ADDRESS
-// Prints "ready" when the daemon has listed it, then waits for as long as it likes.
+// Prints "ready" when the daemon has listed it, then waits without limit.
 #include <unistd.h>
 
 #include <cstdio>

@@ -14,7 +14,7 @@
 
 namespace xschedd::test {
 
-// A connected socket, -1 if nobody listens.
+// A connected socket; -1 if no process listens.
 UniqueFd ConnectTo(const std::string& path);
 void MakeNonBlocking(int fd);
 inline constexpr int kAnswerLimitMs = 30'000;  // for SayHello
@@ -28,7 +28,7 @@ class FakeShim {
     std::string token;  // instead of the preamble's
   };
   FakeShim(const std::string& runtime_dir, const Options& options);
-  // On a connection that was made already.
+  // Uses an existing connection.
   FakeShim(UniqueFd socket, const Options& options);
   FakeShim(const std::function<UniqueFd()>& connect, const Options& options);
   FakeShim(const std::string& runtime_dir, int hint) : FakeShim(runtime_dir, Options{hint, {}, true, {}}) {}
@@ -47,7 +47,7 @@ class FakeShim {
   std::optional<v1::Configuration> NextConfiguration();
 
   void Report(std::uint32_t slot, bool busy);
-  // From here on it is as if the process stood still, but for what the test has it say.
+  // From here on the client renews nothing, like a stopped process; the test can still report for it.
   void StopRenewing();
   void Renew();
   bool IsHeld(std::uint32_t slot) const;
@@ -57,7 +57,7 @@ class FakeShim {
   std::uint64_t LeaseUntilNs() const { return board_->LeaseUntilNs(); }
   // Whether the board can be mapped for writing through the descriptor that the daemon gave.
   bool CanWriteBoard() const { return can_write_board_; }
-  // Waits as a launching thread does; returns how long, in ns, once the gate is open or the lease is over.
+  // Waits as a launching thread does, until the gate is open or the lease ends; returns the time in ns.
   std::uint64_t WaitAtGate(std::uint32_t slot);
 
   abi::Ledger* RawLedger() { return static_cast<abi::Ledger*>(ledger_mapping_.Address()); }

@@ -1,4 +1,4 @@
-// Which clients are held, and for which. The real daemon, over its real sockets.
+// Which clients the real daemon holds, and for which, over its real sockets.
 #include <algorithm>
 #include <string>
 
@@ -18,7 +18,7 @@ TEST_CASE("the less important of two clients is held while the other is busy") {
   low.Attach(5, kGpu);
   REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(5); }));
   CHECK(!low.IsHeld(5));
-  CHECK(low.WindowUs(5) == 4'000);  // until the high one works for the first time
+  CHECK(low.WindowUs(5) == 4'000);  // until the other client first has work
   CHECK(high.WindowUs(0) == 20'000);
 
   low.Report(5, true);
@@ -61,7 +61,7 @@ TEST_CASE("the less important of two clients is held while the other is busy") {
     CHECK(response.held(0).reason().find("(priority 50) is busy") != std::string::npos);
     CHECK(response.held_ns() > 0);
     CHECK(response.summary().find("was held") != std::string::npos);
-    // On a busy machine the time after the other's end may be the longer one: which cause comes first is not said.
+    // On a busy machine linger may have lasted longer than the work, so the order of the causes is not checked.
     const auto cause = std::find_if(response.causes().begin(), response.causes().end(),
                                     [](const auto& one) { return one.rule() == "priority"; });
     REQUIRE(cause != response.causes().end());

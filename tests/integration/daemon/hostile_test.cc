@@ -14,7 +14,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("garbage on a socket harms nobody") {
+TEST_CASE("garbage on a socket harms no other client") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   const std::string junk(4096, 'x');
@@ -27,7 +27,7 @@ TEST_CASE("garbage on a socket harms nobody") {
       ::send(socket.Get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     }
   }
-  SECTION("another version is told so") {
+  SECTION("another version is refused with that reason") {
     const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
     PreambleHello hello = MakeHello();
     hello.abi_version = 999;
@@ -61,7 +61,7 @@ TEST_CASE("garbage on a socket harms nobody") {
     CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
     CHECK(status.error_message() == "priority hint 101 is out of range; give a number from -100 to 100");
   }
-  SECTION("a wrong message costs that message only") {
+  SECTION("a wrong message is ignored, and the session goes on") {
     shim.Attach(64, kGpu);
     CHECK(shim.NextNotice() == "device slot 64 is out of range; use slots 0 to 63");
     shim.Attach(0, "elsewhere");

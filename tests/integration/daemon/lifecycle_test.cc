@@ -18,7 +18,7 @@ using namespace xschedd::test;
 
 namespace {
 
-// What /proc says of the daemon's one thread, not those of gRPC.
+// /proc's figures of the daemon's own thread, without gRPC's.
 struct ThreadStat {
   char state = '?';
   std::uint64_t cpu_ticks = 0;
@@ -27,7 +27,7 @@ struct ThreadStat {
 ThreadStat StatOf(pid_t thread) {
   const std::string text = ReadFile("/proc/" + std::to_string(thread) + "/task/" + std::to_string(thread) + "/stat");
   ThreadStat stat;
-  const std::size_t name_end = text.rfind(')');  // a name may hold anything
+  const std::size_t name_end = text.rfind(')');  // a name may contain anything
   if (name_end == std::string::npos) return stat;
   std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
@@ -88,7 +88,7 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   REQUIRE(configuration);
   REQUIRE(configuration->passthrough_size() == 1);
   CHECK(configuration->passthrough(0) == "librccl.so");
-  // A rule that fits adds to it, and only for those whom it fits.
+  // A matching rule adds entries, only for the clients that it matches.
   daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[[rule]]\nuid = " + std::to_string(::getuid()) +
                      "\npassthrough = [\"kernel:*nccl*\"]\n");
   daemon.Signal(SIGHUP);
@@ -103,7 +103,7 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   CHECK(of_others->passthrough_size() == 0);
 }
 
-TEST_CASE("a daemon that observes only says so, holds nobody, and enforces after a reload") {
+TEST_CASE("an observing daemon says so, holds no client, and enforces after a reload") {
   DaemonProcess daemon("[daemon]\nenforce = false\n");
   REQUIRE(Eventually([&] { return daemon.Log().find("observing only") != std::string::npos; }));
   HighAndLow two(daemon.Dir());
@@ -131,10 +131,10 @@ TEST_CASE("a daemon that observes only says so, holds nobody, and enforces after
   CHECK(!list().observes_only());
 }
 
-TEST_CASE("a daemon that is to spin does so while somebody is tracked, and otherwise sleeps") {
+TEST_CASE("a daemon with spin = true spins while a client is tracked, and otherwise sleeps") {
   DaemonProcess daemon("[daemon]\nspin = true\n");
   const auto sleeps = [&] { return Eventually([&] { return StatOf(daemon.Pid()).state == 'S'; }); };
-  // Asleep it needs some ms of processor in a second for the leases, so these fifths of a second would take minutes.
+  // A sleeping daemon uses some ms of processor time a second for the leases, so it would take minutes to use 0.2 s.
   const auto spins = [&] {
     const std::uint64_t begin = StatOf(daemon.Pid()).cpu_ticks;
     const auto fifth = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)) / 5;
@@ -158,7 +158,7 @@ TEST_CASE("a daemon that is to spin does so while somebody is tracked, and other
   CHECK(daemon.Stop() == 0);
 }
 
-TEST_CASE("options and files that are wrong have exit codes of their own") {
+TEST_CASE("wrong options and wrong files have their own exit codes") {
   const TemporaryFolder folder;
   const std::string output = folder.Path() + "/output";
   const auto run = [&](const std::vector<std::string>& arguments) {
@@ -201,7 +201,7 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
   CHECK(ReadFile(refused).find("the unexpected socket \"other\"") != std::string::npos);
 }
 
-TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {
+TEST_CASE("disable opens all gates and accepts no new client, enable undoes it") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
   auto& [high, low] = two;
@@ -225,7 +225,7 @@ TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {
   REQUIRE(Eventually([&] { return high.IsTracked(0); }));
   high.Report(0, true);
   CHECK(Eventually([&] { return low.IsHeld(0); }));
-  // Who came meanwhile is scheduled when it comes again.
+  // A client that was refused meanwhile is scheduled when it connects again.
   FakeShim late(daemon.Dir(), -10);
   late.Attach(0, kGpu);
   CHECK(Eventually([&] { return late.IsHeld(0); }));
@@ -245,7 +245,7 @@ TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
   CHECK(::stat((daemon.Dir() + "/admin.sock").c_str(), &status) != 0);
 }
 
-TEST_CASE("a killed daemon holds nobody for longer than the lease") {
+TEST_CASE("a killed daemon holds no client for longer than the lease") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
   auto& [high, low] = two;
@@ -253,5 +253,5 @@ TEST_CASE("a killed daemon holds nobody for longer than the lease") {
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   daemon.Signal(SIGKILL);
   low.WaitAtGate(0);
-  CHECK(low.IsHeld(0));  // nobody opened it: the lease ran out
+  CHECK(low.IsHeld(0));  // the gate is still shut, but the lease has ended
 }

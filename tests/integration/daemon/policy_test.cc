@@ -1,4 +1,4 @@
-// A policy that is changed while clients are there. The real daemon, over its real sockets.
+// Changes of the policy under live clients. The real daemon, over its real sockets.
 #include <string>
 #include <string_view>
 
@@ -32,7 +32,7 @@ TEST_CASE("a policy change keeps priorities and acts at once") {
   CHECK(Find(daemon, high.Welcome().client_id())->priority_effective() == 50);
 }
 
-TEST_CASE("every setting of the policy acts before it is answered, and forgets nothing") {
+TEST_CASE("every setting of the policy acts before the call returns, and keeps the other settings") {
   DaemonProcess daemon;
   FakeShim high(daemon.Dir(), 50);
   FakeShim low(daemon.Dir(), FakeShim::Options{3, "low", true, {}});
@@ -59,7 +59,7 @@ TEST_CASE("every setting of the policy acts before it is answered, and forgets n
     CHECK(!lower.IsHeld(0));
     set([](v1::SetPolicyRequest& request) { request.set_max_concurrent(1); });
     CHECK(low.IsHeld(0) != lower.IsHeld(0));
-    // Back to the vendor's default, which for AMD is no limit: what the file does not set.
+    // Back to the vendor's default, which is no limit for AMD, because the file does not set it.
     grpc::ClientContext context;
     v1::ReloadResponse response;
     REQUIRE(daemon.Admin().Reload(&context, {}, &response).ok());

@@ -1,4 +1,4 @@
-// A client's requests together with the configuration's rules and ceilings. The real daemon, over its real sockets.
+// Clients' hints combined with rules and ceilings of the configuration. The real daemon, over its real sockets.
 #include <unistd.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("rules and ceilings limit what a client may ask for") {
+TEST_CASE("rules and ceilings limit clients' hints") {
   const std::string uid = std::to_string(::getuid());
   DaemonProcess daemon("[[ceiling]]\nuid = " + uid + "\npriority = 10\n[[rule]]\ngroup = \"batch\"\npriority = -30\n");
   FakeShim limited(daemon.Dir(), 50);
@@ -32,7 +32,7 @@ TEST_CASE("rules and ceilings limit what a client may ask for") {
   CHECK(response.changes(0).note() == "limited by the ceiling of uid " + uid);
 }
 
-TEST_CASE("hints of weight and deadline are taken, and told where they are wrong") {
+TEST_CASE("hints of weight and deadline are applied, and wrong ones are reported") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   const auto weight = [&] { return Find(daemon, shim.Welcome().client_id())->weight(); };
@@ -41,7 +41,7 @@ TEST_CASE("hints of weight and deadline are taken, and told where they are wrong
   hint.set_weight(300);
   shim.Send(message);
   REQUIRE(Eventually([&] { return weight() == 300; }));
-  // All of a message or nothing of it.
+  // A message is applied whole or not at all.
   hint.set_weight(400);
   hint.set_deadline_us(1'000);
   hint.set_queue(77);
@@ -90,7 +90,7 @@ TEST_CASE("rules act on new clients, and at a reload on live ones") {
   grpc::ClientContext context;
   v1::ReloadResponse response;
   REQUIRE(daemon.Admin().Reload(&context, {}, &response).ok());
-  // Answered when it acts: one group, which nobody outside stands against.
+  // In force when the call returns: one group, and no client outside it.
   CHECK(!first.IsHeld(0));
   CHECK(!third.IsTracked(0));
   for (const FakeShim* shim : {&first, &second, &third}) {

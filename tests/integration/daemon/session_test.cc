@@ -45,7 +45,7 @@ class PlainConnection {
       }
       return {};
     }
-    // How the daemon ended it.
+    // The status with which the daemon ended it.
     grpc::Status End() {
       if (ended_) return grpc::Status::OK;
       ended_ = true;
@@ -82,7 +82,7 @@ v1::ClientMessage HintOf(int priority) {
 
 }  // namespace
 
-TEST_CASE("a session begins with hello, and there is one a connection") {
+TEST_CASE("a session begins with hello, and each connection has one") {
   DaemonProcess daemon;
   PlainConnection connection(daemon);
   const auto stream = connection.Open();
@@ -92,7 +92,7 @@ TEST_CASE("a session begins with hello, and there is one a connection") {
     CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
     CHECK(status.error_message() == "the first message is not a hello; send a hello first");
   }
-  SECTION("a token of nobody") {
+  SECTION("an unknown token") {
     v1::ClientMessage hello = Hello();
     hello.mutable_hello()->set_token("0123456789abcdef");
     stream->Send(hello);
@@ -104,10 +104,10 @@ TEST_CASE("a session begins with hello, and there is one a connection") {
     stream->Send(hello);
     CHECK(stream->End().error_message().find("deadline hint 281474976710655 us is out of range") == 0);
   }
-  SECTION("nothing at all") {
+  SECTION("no message at all") {
     CHECK(stream->End().ok());
   }
-  SECTION("given up") {
+  SECTION("cancelled by the client") {
     stream->Cancel();
     CHECK(stream->End().error_code() == grpc::StatusCode::CANCELLED);
   }
@@ -156,7 +156,7 @@ TEST_CASE("a client without shared memory is listed, but neither gated nor held"
   }
 }
 
-TEST_CASE("queues and their counts are the client's own account") {
+TEST_CASE("queues and their counts are those that the client reports") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   shim.Attach(0, kGpu);
@@ -184,7 +184,7 @@ TEST_CASE("queues and their counts are the client's own account") {
   CHECK(Eventually([&] { return Find(daemon, shim.Welcome().client_id())->queues_size() == 0; }));
 }
 
-TEST_CASE("who says more than it may is read more slowly, and loses nothing of it") {
+TEST_CASE("a client over its message quota is read more slowly, and loses nothing") {
   DaemonProcess daemon;
   FakeShim loud(daemon.Dir(), 0);
   FakeShim quiet(daemon.Dir(), 0);
@@ -199,7 +199,7 @@ TEST_CASE("who says more than it may is read more slowly, and loses nothing of i
   };
   CHECK(Eventually([&] { return priority(quiet) == 41; }));
   CHECK(Eventually([&] { return priority(loud) == 42; }));
-  // One that is gone while it is made to wait.
+  // A client that leaves while it waits for its quota.
   PlainConnection connection(daemon);
   const auto stream = connection.Open();
   stream->Send(Hello());
@@ -210,7 +210,7 @@ TEST_CASE("who says more than it may is read more slowly, and loses nothing of i
   CHECK(Eventually([&] { return List(daemon).clients_size() == 2; }));
 }
 
-TEST_CASE("a client that does not read is let go, and nobody waits for it") {
+TEST_CASE("a client that does not read loses its session, and delays no other") {
   std::string passthrough = "passthrough = [\n";
   for (int i = 0; i < 250; ++i)
     passthrough += "\"kernel:" + std::to_string(1'000 + i) + std::string(200, 'k') + "\",\n";
@@ -220,7 +220,7 @@ TEST_CASE("a client that does not read is let go, and nobody waits for it") {
   FakeShim other(daemon.Dir(), 0);
   const auto is_there = [&] { return Find(daemon, deaf.Welcome().client_id()).has_value(); };
   for (int wrong = 0; wrong < 200; ++wrong)
-    deaf.Send(v1::ClientMessage());  // each is worth a notice
+    deaf.Send(v1::ClientMessage());  // each is answered by a notice
   // Each reload sends 50 kB to each of them.
   for (int reloads = 0; reloads < 2'000 && is_there(); ++reloads) {
     grpc::ClientContext context;
@@ -246,7 +246,7 @@ TEST_CASE("while the daemon is disabled, no session begins") {
   CHECK(status.error_message().find("the daemon is disabled") == 0);
 }
 
-TEST_CASE("what the ledger says of a held client shows whether it passes by") {
+TEST_CASE("the ledger of a held client shows whether it is passing") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
   auto& [high, low] = two;

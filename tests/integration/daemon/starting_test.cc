@@ -24,7 +24,7 @@ struct Outcome {
   std::string said;
 };
 
-// Starts the daemon in `folder`, of which it is known that it cannot.
+// Starts the daemon in `folder`, where it must fail.
 Outcome Start(const TemporaryFolder& folder, const std::vector<std::string>& prefix = {}) {
   const std::string output = folder.Path() + "/output";
   std::vector<std::string> command = prefix;
@@ -43,7 +43,7 @@ void CheckOneLine(const Outcome& outcome, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("what is in the place of a socket and is none stays") {
+TEST_CASE("a file in the place of a socket stays") {
   const TemporaryFolder folder;
   for (const char* name : {"/client.sock", "/admin.sock"}) {
     const std::string path = folder.Path() + name;
@@ -56,13 +56,13 @@ TEST_CASE("what is in the place of a socket and is none stays") {
   }
 }
 
-TEST_CASE("a lock that cannot be taken is told") {
+TEST_CASE("a lock that cannot be taken is reported") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.Path() + "/lock");
   CheckOneLine(Start(folder), "cannot open " + folder.Path() + "/lock");
 }
 
-TEST_CASE("with hardly any descriptors it says so, and does not end half-way in a library") {
+TEST_CASE("with too few descriptors it says so, instead of failing inside a library") {
   for (const int limit : {6, 9, 12, 14, 16, 18, 40}) {
     const TemporaryFolder folder;
     INFO(limit);
@@ -71,7 +71,7 @@ TEST_CASE("with hardly any descriptors it says so, and does not end half-way in 
   }
 }
 
-TEST_CASE("sockets that systemd hands over are what they must be") {
+TEST_CASE("sockets from systemd must be of the right kind") {
   const std::vector<std::vector<std::pair<std::string, std::string>>> wrong = {
       {{"client", "/c"}},
       {{"admin", "/a"}},
@@ -88,7 +88,7 @@ TEST_CASE("sockets that systemd hands over are what they must be") {
   }
 }
 
-TEST_CASE("descriptors that are no listening sockets, and numbers that are none, are refused") {
+TEST_CASE("descriptors that are not listening sockets, and invalid numbers, are refused") {
   const struct {
     const char* environment;
     const char* part;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Acceptance's section harmless on the software GPU: it finds nothing, and each kind of harm when a program is broken on purpose.
+"""Acceptance's section harmless on the software GPU: it finds no harm, and each kind of harm in a program broken on purpose.
 
 Usage: harmless_test.py SCRIPT XSCHEDCTL SOFTGPU_RUN SOURCE_ROOT
 """
@@ -17,7 +17,7 @@ DEVICE = f"harmless-{os.getpid()}"
 
 
 def setUpModule():
-    # The software GPU keeps its memory for programs that come later.
+    # The shared object of the software GPU outlives its programs.
     unittest.addModuleCleanup(pathlib.Path(f"/dev/shm/softgpu.{DEVICE}").unlink, missing_ok=True)
 
 
@@ -32,7 +32,7 @@ def section(minutes, broken="", *more):
 
 
 class Harmless(unittest.TestCase):
-    def test_nothing_is_found_and_all_that_ran_is_named(self):
+    def test_no_harm_is_found_and_all_runs_are_named(self):
         status, made = section(3)
         self.assertEqual((status, made["verdict"]), (0, "yes"), made)
         self.assertFalse([one for one in made["findings"] if one["level"] != "ok"])
@@ -40,7 +40,7 @@ class Harmless(unittest.TestCase):
         self.assertLessEqual({"tracked", "held", "reprioritised", "daemon killed", "graphs, each thread's default stream", "rocBLAS",
                               "hipBLASLt", "MIOpen", "cuBLAS", "cuBLASLt", "cuDNN", "PyTorch"}, named)
 
-    def test_libraries_that_are_here_are_compared_and_the_others_named(self):
+    def test_installed_libraries_are_compared_and_the_others_named(self):
         status, made = section(3, "", "--repeat", "tracked:runtime")
         self.assertEqual((status, made["verdict"]), (0, "yes"), made)
         self.assertEqual([row["values"] for row in made["tables"][0]["rows"]], [[2, 1, 1]], made)
@@ -50,7 +50,7 @@ class Harmless(unittest.TestCase):
         status, made = section(3, "", "--repeat", "tracked:cublas")
         self.assertEqual((status, made["verdict"], len(made["skipped"])), (0, "unknown", 1), made)
 
-    def test_a_program_that_xschedd_does_not_have_proves_nothing(self):
+    def test_an_unscheduled_program_proves_nothing(self):
         status, made = section(1, "absent")
         self.assertEqual((status, made["verdict"]), (0, "partly"), made)
         self.assertFalse([one for one in made["findings"] if one["level"] != "warning"], made)
@@ -66,7 +66,7 @@ class Harmless(unittest.TestCase):
             self.assertIn("seed 1", errors[0]["what"])
             self.assertIn("in 0 of 3 without it", errors[0]["what"])
 
-    def test_the_command_that_repeats_a_finding_is_typed_as_it_is(self):
+    def test_the_command_that_repeats_a_finding_works_as_printed(self):
         _, made = section(1, "status", "--repeat", "tracked:1")
         error = next(one for one in made["findings"] if one["level"] == "error")
         command = error["fix"].split("to repeat it: ", 1)[1].split(" ; ")[0]

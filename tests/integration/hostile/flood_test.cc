@@ -1,4 +1,4 @@
-// What a flood of messages leaves behind in the real daemon: a bounded log, and no memory. Times are not checked.
+// After a flood of messages the real daemon's log is bounded and its memory has not grown. Times are not checked.
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ using namespace xschedd::test;
 
 namespace {
 
-// As many as are read without a pause (daemon/connections/socket_relay.h): more would only take longer.
+// As many as the daemon reads without a pause (daemon/connections/socket_relay.h): more would only take longer.
 constexpr int kMessages = 2'400;
 
 std::size_t Lines(const DaemonProcess& daemon) {
@@ -31,7 +31,7 @@ std::size_t Lines(const DaemonProcess& daemon) {
   return static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n'));
 }
 
-// Of the daemon, in bytes.
+// The daemon's memory in bytes.
 std::size_t Resident(const DaemonProcess& daemon) {
   std::ifstream file("/proc/" + std::to_string(daemon.Pid()) + "/statm");
   std::size_t size = 0;
@@ -40,7 +40,7 @@ std::size_t Resident(const DaemonProcess& daemon) {
   return resident * 4096;
 }
 
-// Until the daemon has taken everything that was sent before.
+// Waits until the daemon has handled everything that was sent before.
 void Settle(DaemonProcess& daemon, FakeShim& shim, int priority) {
   v1::ClientMessage last;
   last.mutable_hint()->set_priority(priority);
@@ -50,7 +50,7 @@ void Settle(DaemonProcess& daemon, FakeShim& shim, int priority) {
 
 }  // namespace
 
-TEST_CASE("a client that changes its mind all the time does not fill the log") {
+TEST_CASE("a client that changes its hints all the time does not fill the log") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   v1::ClientMessage message;
@@ -60,7 +60,7 @@ TEST_CASE("a client that changes its mind all the time does not fill the log") {
   }
   Settle(daemon, shim, -77);
   CHECK(Lines(daemon) < kMessages / 2);
-  // What an administrator does is always logged.
+  // Administrators' changes are always logged.
   v1::SetRequest request;
   request.mutable_selector()->set_all(true);
   request.set_priority(33);
@@ -101,7 +101,7 @@ TEST_CASE(
   CHECK(Lines(daemon) - before < static_cast<std::size_t>(calls * kShims / 4));
 }
 
-TEST_CASE("a log that nobody reads stops nothing") {
+TEST_CASE("a log that is not read does not stop the daemon") {
   const TemporaryFolder folder;
   const std::string log = folder.Path() + "/log";
   REQUIRE(::mkfifo(log.c_str(), 0600) == 0);
@@ -119,12 +119,12 @@ TEST_CASE("a log that nobody reads stops nothing") {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     return admin->SetPolicy(&context, request, &policy).ok();
   };
-  // A pipe takes 64 KiB, which is some hundred of these.
+  // A pipe holds 64 KiB, which is some hundred lines.
   for (std::uint32_t i = 0; i < 1'500; ++i)
     REQUIRE(call(i));
   FakeShim shim(folder.Path(), 0);
   CHECK(shim.HasSession());
-  // Read again, it goes on where it was.
+  // When it is read again, it continues.
   std::string text;
   const auto has_come = [&] {
     char buffer[65'536];
@@ -133,14 +133,14 @@ TEST_CASE("a log that nobody reads stops nothing") {
     return text.find("linger_us=1499") != std::string::npos;
   };
   CHECK(Eventually(has_come));
-  // Nor does one that nobody reads keep the daemon from its end.
+  // Nor does an unread log keep the daemon from ending.
   for (std::uint32_t i = 0; i < 1'500; ++i)
     REQUIRE(call(i));
   ::kill(pid, SIGTERM);
   CHECK(Reap(pid) == 0);
 }
 
-TEST_CASE("what a client sends in vain, and does not read the answers to, is not kept") {
+TEST_CASE("refused messages, and answers that a client does not read, are not kept") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   v1::ClientMessage wrong;
@@ -153,7 +153,7 @@ TEST_CASE("what a client sends in vain, and does not read the answers to, is not
       shim.Send(wrong);
     Settle(daemon, shim, priority);
   };
-  // What comes first makes gRPC's buffers as large as they will be.
+  // The first messages make gRPC's buffers grow to their final size.
   for (int i = 0; i < 5; ++i)
     shim.Send(giant);
   flood(100, -1);
@@ -166,7 +166,7 @@ TEST_CASE("what a client sends in vain, and does not read the answers to, is not
   CHECK(Find(daemon, shim.Welcome().client_id())->devices_size() == 0);
 }
 
-TEST_CASE("queues that come and go leave nothing") {
+TEST_CASE("queues that are made and destroyed leave nothing behind") {
   DaemonProcess daemon;
   FakeShim shim(daemon.Dir(), 0);
   v1::ClientMessage message;

@@ -1,4 +1,4 @@
-"""Checks what `meson install` installs where: the service starts an installed file, and the parts find each other.
+"""Checks what `meson install` installs, and where: the service starts an installed file, and the parts find each other.
 
 usage: install_test.py MESON BUILD_DIR SOURCE_ROOT
 """
@@ -31,7 +31,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(len(found), 1, f"{pattern}: {found}")
         return found[0]
 
-    def test_the_service_starts_what_is_installed(self):
+    def test_the_service_starts_an_installed_program(self):
         if not list(self.root.rglob("xschedd.service")):
             self.skipTest("built without systemd")
         unit = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
@@ -62,7 +62,7 @@ class Installed(unittest.TestCase):
             self.assertEqual((said.returncode, said.stderr), (0, ""))
 
     def test_each_file_is_in_one_package(self):
-        """As dh_install puts it together; the prefix is that of the packages."""
+        """As dh_install would package the files, with the prefix of the packages."""
         patterns = {}
         for file in (ROOT / "tools/package/debian").glob("*.install"):
             patterns.update({line: file.stem for line in file.read_text().split()})
@@ -80,7 +80,7 @@ class Installed(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(len(owners), 1, owners)
 
-    def test_the_daemon_reads_the_configuration_that_is_installed(self):
+    def test_the_daemon_reads_the_installed_configuration(self):
         configuration = self.one("xschedd.toml")
         said = subprocess.run([self.one("sbin/xschedd"), "--help"], check=True, capture_output=True, text=True).stdout
         self.assertIn("/" + str(configuration.relative_to(self.root)), said)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs a program in the sandbox that a unit asks for, where no systemd runs. As root; becomes the program.
+"""Runs a program in a unit's sandbox without systemd. Needs root; executes the program in its own process.
 
 usage: sandbox.py UNIT [--capabilities NAMES] PROGRAM [ARG...]
 
-What of the unit is real here: SystemCallFilter, SystemCallArchitectures, RestrictAddressFamilies, RestrictNamespaces,
+These settings of the unit are applied: SystemCallFilter, SystemCallArchitectures, RestrictAddressFamilies, RestrictNamespaces,
 RestrictRealtime, MemoryDenyWriteExecute, CapabilityBoundingSet, NoNewPrivileges, LimitNOFILE, LimitCORE, ProtectSystem
-(everything is read-only but the program's --runtime-dir), PrivateNetwork, PrivateIPC. A system call that the
-filter refuses kills the program instead of failing with EPERM: a refusal that the program would get over is seen, too.
-The groups of system calls are as `systemd-analyze syscall-filter` says. --capabilities: instead of the unit's.
+(everything is read-only except the program's --runtime-dir), PrivateNetwork, PrivateIPC. A system call that the
+filter refuses kills the program instead of failing with EPERM, so that no refusal is missed. The groups of system calls
+are those of `systemd-analyze syscall-filter`. --capabilities: instead of the unit's.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ AF_UNIX = 1
 
 
 def settings(unit: pathlib.Path) -> Dict[str, List[str]]:
-    """[Service]'s lines in their order; a key may come more than once."""
+    """The lines of [Service] in order, by key; a key may occur more than once."""
     found: Dict[str, List[str]] = {}
     section = ""
     for line in unit.read_text(encoding="utf-8").splitlines():
@@ -48,7 +48,7 @@ def settings(unit: pathlib.Path) -> Dict[str, List[str]]:
 
 
 def groups() -> Dict[str, List[str]]:
-    """@name to what systemd says is in it."""
+    """The system calls of each @group, as systemd lists them."""
     text = subprocess.run(["systemd-analyze", "--no-pager", "syscall-filter"], check=True, capture_output=True, text=True,
                           env={**os.environ, "SYSTEMD_COLORS": "0"}).stdout
     found: Dict[str, List[str]] = {}
@@ -73,7 +73,7 @@ def expand(name: str, known: Dict[str, List[str]]) -> Set[str]:
 
 def allowed_calls(lines: List[str]) -> Set[str]:
     known = groups()
-    calls = expand("@default", known)  # systemd allows these wherever it has a list of what is allowed
+    calls = expand("@default", known)  # systemd allows these with every list of allowed calls
     for line in lines:
         names = set().union(*(expand(name, known) for name in line.lstrip("~").split()))
         calls = calls - names if line.startswith("~") else calls | names
@@ -136,7 +136,7 @@ def has_none(argument: int, bits: int) -> Compare:
 
 def make_filter(unit: Dict[str, List[str]]) -> Filter:
     calls = allowed_calls(unit["SystemCallFilter"])
-    # What the other settings forbid, as systemd's own filters do.
+    # Calls that the other settings forbid, as in systemd's own filters.
     conditional = {
         "socket": [[Compare(0, CMP_MASKED_EQ, 0xFFFFFFFF, AF_UNIX)]],
         "clone": [[has_none(0, CLONE_NAMESPACES)]],
@@ -147,7 +147,7 @@ def make_filter(unit: Dict[str, List[str]]) -> Filter:
     }
     forbidden = {"unshare", "setns", "sched_setscheduler", "personality", "clone3"}
     result = Filter()
-    # Its flags lie in memory, where no filter sees them: glibc takes clone instead.
+    # Its flags are in memory, where a filter cannot see them: glibc then uses clone.
     result.allow("clone3", action=ACT_ENOSYS)
     for name in sorted(calls - forbidden):
         for rule in conditional.get(name, [[]]):

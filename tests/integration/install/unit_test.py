@@ -1,4 +1,4 @@
-"""The systemd unit: how exposed it is, whether systemd takes it, and whether the daemon can live in its sandbox.
+"""The systemd units: their exposure, whether systemd accepts them, and whether the daemon can run in the sandbox.
 
 usage: unit_test.py UNIT_FOLDER XSCHEDD XSCHEDCTL FAKE_CLIENT TEST.CASE
 
@@ -34,11 +34,11 @@ class WithFolder(unittest.TestCase):
 
 
 class Unit(WithFolder):
-    """What systemd's own tools say of the files."""
+    """The units as judged by systemd's own tools."""
 
     def setUp(self) -> None:
         super().setUp()
-        # As installed, but starting the daemon that was built.
+        # As installed, but with the daemon that was built.
         lines = UNIT.read_text(encoding="utf-8").splitlines()
         self.unit = self.folder / "xschedd.service"
         self.unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines),
@@ -66,14 +66,14 @@ class Unit(WithFolder):
         folder = self.folder / "plugin"
         folder.mkdir()
         unit = folder / "xschedd-nri.service"
-        # As installed, but starting a program that is there.
+        # As installed, but with a program that exists.
         unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines), encoding="utf-8")
         said = self.analyze("verify", "--man=no", str(unit))
         self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
         said = self.analyze("security", "--offline=true", f"--threshold={int(MAX_EXPOSURE * 10)}", str(unit))
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
-    def test_the_target_stops_all_and_starts_what_is_needed(self) -> None:
+    def test_the_target_stops_all_units_and_starts_those_that_are_needed(self) -> None:
         def values(unit: pathlib.Path, key: str) -> set[str]:
             lines = unit.read_text(encoding="utf-8").splitlines()
             return {word for line in lines if line.startswith(key + "=") for word in line.partition("=")[2].split()}
@@ -105,7 +105,7 @@ class InSandbox(WithFolder):
         return [sys.executable, str(SANDBOX), str(UNIT), *more]
 
     def exe_of_anothers_client(self, capabilities: Optional[str]) -> Dict[str, str]:
-        """What `xschedctl ps` lists of a client of another user."""
+        """A client of another user, as `xschedctl ps` lists it."""
         runtime = self.folder / ("sandboxed" if capabilities is None else "bare")
         runtime.mkdir(mode=0o755)
         self.folder.chmod(0o755)
@@ -134,7 +134,7 @@ class InSandbox(WithFolder):
         def has_command() -> bool:
             clients = json.loads(subprocess.run([*ctl, "ps", "--json"], check=True, capture_output=True).stdout)["clients"]
             found.update(clients[0] if clients else {})
-            return bool(found.get("command"))  # read by a thread of its own, so a little later
+            return bool(found.get("command"))  # read by another thread, so a little later
 
         self.eventually(has_command)
         return found
@@ -142,11 +142,11 @@ class InSandbox(WithFolder):
     def eventually(self, condition) -> None:
         deadline = time.monotonic() + 30
         while not condition():
-            self.assertLess(time.monotonic(), deadline, "did not happen")
+            self.assertLess(time.monotonic(), deadline, "the condition did not come true")
             time.sleep(0.02)
 
     def test_every_refusal_is_seen(self) -> None:
-        """The launcher itself: it refuses what the unit forbids, and would show it."""
+        """The launcher itself refuses what the unit forbids, and makes it visible."""
         for words in (["/bin/chown", "0", "."], ["/usr/bin/unshare", "-U", "true"], ["/usr/bin/nice", "-n", "5", "true"]):
             done = subprocess.run([*self.launcher(), *words], capture_output=True, check=False)
             self.assertEqual(done.returncode, -31, f"{words}: {done}")  # SIGSYS
@@ -155,7 +155,7 @@ class InSandbox(WithFolder):
                               check=True)
         self.assertEqual(int(kept.stdout.split()[1], 16), 1 << 19 | 1 << 2)  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 
-    def test_who_another_users_client_is(self) -> None:
+    def test_the_executable_of_another_users_client(self) -> None:
         client = self.exe_of_anothers_client(None)
         self.assertEqual(client["uid"], NOBODY)
         self.assertEqual(client["exe"], str(self.folder / "tenant"))
@@ -163,14 +163,14 @@ class InSandbox(WithFolder):
         own = pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").strip().splitlines()[-1].split(":", 2)[2]
         self.assertEqual(client["cgroup"], own)
 
-    def test_what_fails_without_the_capability(self) -> None:
-        """Why CAP_SYS_PTRACE is there: without it a rule or `set --exe` fits no other user's client."""
+    def test_without_the_capability_there_is_no_executable(self) -> None:
+        """The reason for CAP_SYS_PTRACE: without it a rule or `set --exe` matches no other user's client."""
         client = self.exe_of_anothers_client("")
         self.assertEqual(client["exe"], "")
         self.assertIn("tenant", client["command"])
 
-    def test_what_another_users_process_has_open(self) -> None:
-        """Whether a process uses a GPU is seen in /proc/PID/fd, for which both capabilities are needed."""
+    def test_open_files_of_another_users_process(self) -> None:
+        """/proc/PID/fd shows whether a process uses a GPU; reading it needs both capabilities."""
         with subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, user=NOBODY, group=NOBODY, extra_groups=[]) as process:
             try:
                 for capabilities, seen in ((None, True), ("CAP_SYS_PTRACE", False), ("CAP_DAC_READ_SEARCH", False)):
@@ -180,13 +180,14 @@ class InSandbox(WithFolder):
             finally:
                 process.kill()
 
-    def test_all_that_the_daemon_does(self) -> None:
-        """The daemon's whole integration test, each of its daemons in the sandbox. But for the one where it has too few
-        descriptors: this launcher needs some itself."""
+    def test_the_daemons_integration_tests(self) -> None:
+        """The daemon's integration tests, with each daemon in the sandbox, except the one with too few descriptors: the
+        launcher needs some itself."""
         wrapper = self.folder / "xschedd"
         wrapper.write_text(f'#!/bin/sh\nexec {" ".join(self.launcher())} {XSCHEDD} "$@"\n', encoding="utf-8")
         wrapper.chmod(0o755)
-        subprocess.run([os.environ["XSCHEDD_DAEMON_TEST"], "~with hardly any descriptors*"], check=True, env={**os.environ, "XSCHEDD_BINARY": str(wrapper)})
+        subprocess.run([os.environ["XSCHEDD_DAEMON_TEST"], "~with too few descriptors*"], check=True,
+                       env={**os.environ, "XSCHEDD_BINARY": str(wrapper)})
 
 
 if __name__ == "__main__":

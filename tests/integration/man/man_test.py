@@ -97,7 +97,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(keys | {"default", "namespace"}, known)
 
     def known_keys(self, text, program=DAEMON):
-        """What the program itself says that it knows, where a key is not."""
+        """The keys that the program lists when it reports an unknown one."""
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(text)
             file.flush()
@@ -116,7 +116,7 @@ class Pages(unittest.TestCase):
         for name, heading in tables.items():
             self.assertEqual(keys[heading], self.known_keys(f"{heading}\nno_such_key = 1\n"), heading)
 
-    def test_defaults_are_those_of_the_file_that_is_installed(self):
+    def test_defaults_are_those_of_the_installed_file(self):
         described = sections(sections(page("xschedd.toml.5"), "Sh")["DESCRIPTION"], "Ss")
         installed = sections(re.sub(r"^(\[\w+\])$", r".Table \1", (ROOT / "daemon/xschedd.toml").read_text(),
                                     flags=re.MULTILINE), "Table")
@@ -140,13 +140,13 @@ class Pages(unittest.TestCase):
         read |= set(re.findall(r'SetOrKeep\("(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
         self.assertEqual(said, read)
 
-    def test_what_is_installed(self):
+    def test_pages_and_completions_are_installed_once(self):
         places = json.loads(run(MESON, "introspect", BUILD, "--installed").stdout).values()
         for end in ("/man8/xschedd.8", "/man8/xschedd-nri.8", "/man1/xschedctl.1", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
                     "/bash-completion/completions/xschedctl", "/zsh/site-functions/_xschedctl", "/include/xschedd.h"):
             self.assertEqual(sum(place.endswith(end) for place in places), 1, end)
 
-    def test_their_form(self):
+    def test_the_pages_are_well_formed(self):
         checkers = {"mandoc": ["-Tlint", "-W", "warning"], "man": ["--warnings", "-E", "UTF-8", "-l"]}
         present = {name: words for name, words in checkers.items() if shutil.which(name)}
         if not present:

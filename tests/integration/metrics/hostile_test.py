@@ -1,4 +1,4 @@
-"""Anybody may connect to the metrics socket: slow, huge, invalid and many requests, while the daemon works.
+"""Slow, huge, invalid and many requests on the metrics socket, which any process may connect to, while the daemon works.
 
 usage: hostile_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
@@ -16,7 +16,7 @@ from metrics_world import GPU, Metrics, WithMetrics, wait_for
 
 
 def answer_of(connection: socket.socket) -> bytes:
-    """All that it says until it closes; a reset ends it, too."""
+    """All bytes until the daemon closes or resets the connection."""
     said = b""
     while True:
         try:
@@ -38,7 +38,7 @@ class Hostile(WithMetrics):
             client.tell("await tracked")
 
     def the_daemon_works(self) -> None:
-        """An administrator's change comes into force, and a gate shuts and opens."""
+        """Checks that an administrator's change comes into force, and that a gate shuts and opens."""
         for priority in ("7", "5"):
             done = self.ctl("set", "--json", "--priority", priority, "--pid", str(self.high.pid))
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -51,13 +51,13 @@ class Hostile(WithMetrics):
         self.low.tell("idle")
 
     def results(self) -> Metrics:
-        """By the admin socket, which nobody hinders."""
+        """Metrics through admin.sock, which other connections do not delay."""
         return Metrics(self.ctl("metrics").stdout)
 
     def result(self, name: str) -> float:
         return self.results().one("xschedd_metrics_requests_total", source="http", result=name)
 
-    def test_slow_ones(self) -> None:
+    def test_slow_requests(self) -> None:
         nothing, part = self.tcp(), self.tcp()
         part.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         drip = self.tcp()
@@ -91,7 +91,7 @@ class Hostile(WithMetrics):
         said = answer_of(connection)
         self.assertTrue(said.startswith(b"HTTP/1.1 %d " % status), (request[:60], said[:200]))
 
-    def test_huge_ones(self) -> None:
+    def test_huge_requests(self) -> None:
         for i, request in enumerate((b"GET /metrics HTTP/1.1\r\n" + b"A: " + b"x" * 8000 + b"\r\n" * 2 + b"B: y\r\n" * 100,
                                      b"GET /" + b"x" * 9000, b"x" * 9000)):
             with self.subTest(i):
@@ -131,7 +131,7 @@ class Hostile(WithMetrics):
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
         self.assertEqual(answer_of(connection).count(b"HTTP/1.1 200"), 1)
 
-    def test_those_who_do_not_read(self) -> None:
+    def test_clients_that_do_not_read(self) -> None:
         connections = [self.tcp() for _ in range(12)]
         for connection in connections:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -143,12 +143,12 @@ class Hostile(WithMetrics):
         idle = [self.tcp() for _ in range(200)]
         self.the_daemon_works()
         self.scrape()  # it displaces one of them
-        self.assertGreater(wait_for(lambda: self.result("displaced"), "somebody displaced"), 0)
+        self.assertGreater(wait_for(lambda: self.result("displaced"), "a displaced connection"), 0)
         wait_for(lambda: self.result("displaced") + self.result("timed_out") >= 184, "all but sixteen to be gone")
         for connection in idle:
             connection.close()
 
-    def test_many_who_scrape_all_the_time(self) -> None:
+    def test_many_clients_that_scrape_all_the_time(self) -> None:
         stop = threading.Event()
         failures: List[BaseException] = []
 
@@ -157,7 +157,7 @@ class Hostile(WithMetrics):
                 try:
                     what()
                 except (OSError, http.client.HTTPException):
-                    pass  # displaced, or one too many in a second
+                    pass  # displaced, or beyond the rate
                 except AssertionError as error:
                     failures.append(error)
 
@@ -172,11 +172,11 @@ class Hostile(WithMetrics):
             thread.join()
         self.assertEqual(failures, [])
         seen = self.results()
-        # Five times held, whatever else was asked; and each count cost less than all the time that the daemon has used.
+        # It was held five times, whatever was requested meanwhile; and counting took only a part of the daemon's processor time.
         self.assertGreaterEqual(seen.one("xschedd_hold_duration_seconds_count", **{"class": "low"}), 5)
         self.assertLess(seen.one("xschedd_metrics_collection_seconds"), seen.one("process_cpu_seconds_total"))
 
-    def test_a_stop_while_everybody_asks(self) -> None:
+    def test_a_stop_during_many_requests(self) -> None:
         waiting = [self.tcp() for _ in range(10)]
         for connection in waiting:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -188,7 +188,7 @@ class Hostile(WithMetrics):
         for connection in [*waiting, idle]:
             self.assertIn(answer_of(connection)[:12], (b"", b"HTTP/1.1 200"))
         for process in asking:
-            self.assertIn(process.wait(60), (0, 3, 6, 7))  # answered, no daemon there any more, or ended meanwhile
+            self.assertIn(process.wait(60), (0, 3, 6, 7))  # answered; no daemon any more; or the daemon ended meanwhile
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Shared by the tests in this folder: a daemon that serves metrics, clients whose numbers are known, and a strict reader
-of what it answers (prometheus_client's parser of OpenMetrics, by the authors of the format)."""
+"""Shared by the tests in this folder: a daemon that serves metrics, clients with known figures, and a strict reader of the
+answers (prometheus_client's parser of OpenMetrics, by the authors of the format)."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests/integration/rights"))
 import rights_world  # noqa: E402 pylint: disable=wrong-import-position
 from rights_world import Client, WithDaemon, wait_for  # noqa: E402,F401 pylint: disable=wrong-import-position
 
-# Debian's own, also where another Python comes first.
+# Debian's modules, also if another Python comes first in PATH.
 sys.path.append("/usr/lib/python3/dist-packages")
 try:
     from prometheus_client import parser as text_parser  # noqa: F401
@@ -34,7 +34,7 @@ Samples = Dict[Tuple[str, Tuple[Tuple[str, str], ...]], float]
 
 
 def read_open(text: str) -> Samples:
-    """All samples of an OpenMetrics text, strictly: by name and labels."""
+    """All samples of an OpenMetrics text, parsed strictly, by name and labels."""
     if openmetrics_parser is None:
         raise unittest.SkipTest("python3-prometheus-client is not installed")
     found: Samples = {}
@@ -47,7 +47,7 @@ def read_open(text: str) -> Samples:
 
 
 class Metrics:
-    """One answer, asked for values."""
+    """The values of one answer."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,7 +63,7 @@ class Metrics:
         return found[0]
 
     def get(self, name: str, **labels: str) -> float:
-        """The same; 0 where it is not there yet."""
+        """The same; 0 if it does not exist yet."""
         return sum(self.all(name, **labels))
 
     def names(self) -> List[str]:
@@ -98,7 +98,7 @@ class WithMetrics(WithDaemon):
         return Metrics(text)
 
     def attached(self, clients: int) -> Metrics:
-        """When so many clients are on devices: what their ledgers show from then on counts."""
+        """The metrics once so many clients are on devices: later changes of their ledgers count."""
         def seen() -> Optional[Metrics]:
             metrics = self.scrape()
             return metrics if sum(metrics.all("xschedd_device_clients")) == clients else None
@@ -112,10 +112,10 @@ class WithMetrics(WithDaemon):
 
 
 def monitoring_names() -> Dict[str, List[str]]:
-    """Metric names in the dashboard and in the alert rules, by where they stand."""
+    """Metric names in the dashboard and in the alert rules, by their place."""
     found: Dict[str, List[str]] = {}
     for where, expression in expressions():
-        # What a label matcher, a grouping or a range holds is no metric.
+        # Label matchers, groupings and ranges contain no metrics.
         bare = re.sub(r'"[^"]*"', "", expression)
         bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
         found[where] = [name for name in re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()", bare)

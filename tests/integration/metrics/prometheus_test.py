@@ -26,14 +26,14 @@ DASHBOARD = MONITORING / "grafana-dashboard.json"
 
 
 def strict(pairs: List[Any]) -> Dict[str, Any]:
-    """JSON as its standard wants it and Python does not: no key twice."""
+    """JSON as in its standard: unlike Python, without repeated keys."""
     names = [name for name, _ in pairs]
     assert len(names) == len(set(names)), f"a key twice: {names}"
     return dict(pairs)
 
 
 def no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 class Scraped(WithMetrics):
@@ -73,7 +73,7 @@ class Scraped(WithMetrics):
             with urllib.request.urlopen(address, timeout=60) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
-            if error.code == 503:  # it starts
+            if error.code == 503:  # it is still starting
                 return None
             raise AssertionError(f"{address}: {error.read().decode()}") from error
 
@@ -116,7 +116,7 @@ class Scraped(WithMetrics):
         self.eventually(f"xschedd_held_time_seconds_total{{{where}}} - xschedd_hold_duration_seconds_sum{{{where}}}", [0])
         self.eventually(f'xschedd_hold_duration_seconds_bucket{{{where}, le="+Inf"}} - ignoring(le) '
                         f"xschedd_hold_duration_seconds_count{{{where}}}", [0])
-        # Units are in OpenMetrics alone: this is what it has read.
+        # Only OpenMetrics has units, so Prometheus has read that format.
         metadata = self.get("metadata", metric="xschedd_gpu_time_seconds")["xschedd_gpu_time_seconds"][0]
         self.assertEqual((metadata["type"], metadata["unit"]), ("counter", "seconds"))
         target = self.get("targets")["activeTargets"][0]
@@ -128,7 +128,7 @@ class Scraped(WithMetrics):
         high.tell("busy")
         self.eventually('xschedd_device_clients{class="low", state="held"}', [1])
         known = {"xschedd_unscheduled_processes"}
-        if os.geteuid() == 0:  # else the daemon may not look into others' processes, and says nothing of them
+        if os.geteuid() == 0:  # otherwise the daemon may not inspect other users' processes, and does not export their number
             self.eventually("count(xschedd_unscheduled_processes) > bool 0", [1])
             known.clear()
         known |= set(self.get("label/__name__/values"))
@@ -160,12 +160,12 @@ class Scraped(WithMetrics):
         wait_for(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
                                          if rule["name"] == "XscheddDisabled"}, "XscheddDisabled")
 
-    def test_promtool_finds_nothing_wrong_with_what_is_exposed(self) -> None:
+    def test_promtool_accepts_the_exposed_metrics(self) -> None:
         self.two_clients()
         text = self.ctl("metrics", "--prometheus").stdout
         said = run(PROMTOOL, "check", "metrics", input=text)
         self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
-        # It would say so.
+        # It does report errors.
         wrong = run(PROMTOOL, "check", "metrics", input=text.replace("_total", "_sums"))
         self.assertNotEqual(wrong.returncode, 0)
 
@@ -178,7 +178,7 @@ class Files(metrics_world.unittest.TestCase):
     def test_alerts_fire_when_they_should_and_only_then(self) -> None:
         said = run(PROMTOOL, "test", "rules", ALERTS_TEST, cwd=ALERTS_TEST.parent)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
-        # Each alert is tested both ways.
+        # Each alert is tested firing and not firing.
         text = ALERTS_TEST.read_text(encoding="utf-8")
         for name in re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8")):
             with self.subTest(name):
@@ -191,7 +191,7 @@ class Files(metrics_world.unittest.TestCase):
         headings = re.findall(r"^### (\w+)$", document, re.MULTILINE)
         text = ALERTS.read_text(encoding="utf-8")
         self.assertEqual(headings, re.findall(r"- alert: (\w+)", text))
-        # What the page shows to be typed is what was tested.
+        # The expression that the page shows is the tested one.
         tested = " ".join(ALERTS_TEST.read_text(encoding="utf-8").split())
         joins = re.findall(r"```promql\n(.*?)```", document, re.DOTALL)
         self.assertTrue(joins)

@@ -1,5 +1,5 @@
-"""Metrics across restarts, under a service manager that keeps the daemon's descriptors: restarts are counted, and what a
-client did before one is not counted again.
+"""Metrics across restarts, under a service manager that keeps the daemon's descriptors: restarts are counted, and a client's
+work from before a restart is not counted again.
 
 usage: restart_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
@@ -54,7 +54,7 @@ class Restarts(metrics_world.unittest.TestCase):
             seen = self.scrape()
             self.assertEqual(seen.one("xschedd_restarts_total"), count)
             self.assertEqual(seen.one("xschedd_clients"), 1)
-            # Its memory is the same, and the new daemon counts from here.
+            # Its memory is the same; the new daemon counts from here.
             self.assertEqual(seen.one("xschedd_launches_total", device=GPU), 0)
             tenant.tell(f"launches {count}")
             self.assertEqual(self.scrape().one("xschedd_launches_total", device=GPU), count)

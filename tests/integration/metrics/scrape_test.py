@@ -1,4 +1,4 @@
-"""Compares the metrics with what clients did; checks where they are served, and that documents name all of them.
+"""Compares the metrics with what clients did, checks where they are served, and that documents name them all.
 
 usage: scrape_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
@@ -73,7 +73,7 @@ class Values(WithMetrics):
         self.assertEqual(seen.one("xschedd_transitions_total", state="idle", **where), 0)
         self.assertEqual(seen.one("xschedd_device_clients", state="running", **rest), 1)
         self.assertEqual(seen.one("xschedd_clients"), 2)
-        # A hold that lasts counts, and grows. (The guard may open it for a moment, and then it is one more.)
+        # A hold that lasts counts, and grows. (If the guard opens the gate for a moment, it becomes two holds.)
         first = seen.one("xschedd_held_time_seconds_total", **where)
         wait_for(lambda: self.scrape().one("xschedd_held_time_seconds_total", **where) > first > 0, "a longer hold")
         self.assertGreater(wait_for(lambda: self.scrape().one("xschedd_longest_hold_seconds", **where), "a hold"), 0)
@@ -90,8 +90,8 @@ class Values(WithMetrics):
         wait_for(both_idle, "both idle")
         seen = self.seen
         held = seen.one("xschedd_held_time_seconds_total", **where)
-        # Nobody is held: what holds have lasted is what they have lasted together. And it is what this test has seen, less
-        # the guard's turns.
+        # No client is held, so the sum of finished holds is all held time: the time that this test saw, less the guard's
+        # turns.
         self.assertEqual(held, seen.one("xschedd_hold_duration_seconds_sum", **where))
         self.assertLess(held, at_most)
         self.assertGreater(held, at_least * 0.5)
@@ -104,7 +104,7 @@ class Values(WithMetrics):
         self.assertEqual(seen.one("xschedd_longest_hold_seconds", **where), 0)
         self.assertEqual(sum(seen.all("xschedd_transitions_total")), 4)
         self.assertEqual(self.stats()["transitions_total"], 4)
-        # With one device each decision is one of that device's.
+        # With one device every decision is about it.
         stats = wait_for(lambda: self.same(lambda: self.stats()["decisions_total"],
                                              lambda: self.scrape().one("xschedd_decisions_total", device=GPU)), "no decision")
         self.assertGreater(stats[0], 0)
@@ -114,16 +114,16 @@ class Values(WithMetrics):
         wait_for(lambda: self.scrape().one("xschedd_clients") == 0, "both gone")
         seen = self.scrape()
         self.assertEqual(sum(seen.all("xschedd_device_clients")), 0)
-        self.assertEqual(seen.one("xschedd_launches_total", **where), 7)  # what has been, stays
+        self.assertEqual(seen.one("xschedd_launches_total", **where), 7)  # earlier counts stay
         self.assertEqual(seen.one("xschedd_held_time_seconds_total", **where), held)
 
     @staticmethod
     def same(*asks) -> List[float]:
-        """The answers, if they are equal, and nothing."""
+        """The answers if they are equal, else nothing."""
         found = [ask() for ask in asks]
         return found if len(set(found)) == 1 else []
 
-    def test_a_ledger_that_lies_spoils_no_more_than_is_possible(self) -> None:
+    def test_a_ledger_that_lies_is_believed_within_physical_limits(self) -> None:
         begun = time.monotonic()
         low, high = self.tenant(-5), self.tenant(5)
         for client in (low, high):
@@ -138,11 +138,11 @@ class Values(WithMetrics):
         self.assertLessEqual(seen.one("xschedd_launches_total", **{"class": "low"}), 1e7 * passed + 1e4)
         self.assertLessEqual(seen.one("xschedd_in_flight", **{"class": "low"}), 65536)
         self.assertEqual(seen.one("xschedd_launches_total", **{"class": "high"}), 3)
-        low.tell("launches 10")  # its counter goes round, and ours does not
+        low.tell("launches 10")  # the client's counter wraps around, and the daemon's does not
         self.assertGreaterEqual(self.scrape().one("xschedd_launches_total", **{"class": "low"}),
                                 seen.one("xschedd_launches_total", **{"class": "low"}))
 
-    def test_utilization_is_not_claimed_where_nobody_measures(self) -> None:
+    def test_utilization_is_not_exported_unless_it_is_measured(self) -> None:
         alone = self.tenant(0, OTHER_GPU)
         alone.tell("launches 1")
         seen = wait_for(lambda: self.with_device(OTHER_GPU), "the device")
@@ -164,7 +164,7 @@ class Values(WithMetrics):
         self.ctl("policy", "set", "share")
         self.assertEqual(self.scrape().one("xschedd_policy_info", policy="share"), 1)
         started = seen.one("process_start_time_seconds")
-        self.assertGreater(started, self.begun - 0.01)  # it is told to the ms
+        self.assertGreater(started, self.begun - 0.01)  # it has a resolution of 1 ms
         self.assertLess(started, time.time())
         resident = int(pathlib.Path(f"/proc/{self.daemon.pid}/statm").read_text(encoding="utf-8").split()[1]) * 4096
         self.assertLess(abs(seen.one("process_resident_memory_bytes") - resident), resident / 2)
@@ -177,19 +177,19 @@ class Values(WithMetrics):
         self.ctl("enable")
         self.assertEqual(self.scrape().one("xschedd_enabled"), 1)
 
-    def test_what_scrapes_cost_is_told(self) -> None:
+    def test_the_cost_of_scrapes_is_exported(self) -> None:
         for _ in range(3):
             self.scrape()
         self.ctl("metrics")
         seen = self.scrape()
-        # The fifth of them is counted when it is answered.
+        # The fifth request is counted when it is answered.
         self.assertEqual(seen.one("xschedd_metrics_requests_total", source="http", result="answered"), 3)
         self.assertEqual(seen.one("xschedd_metrics_requests_total", source="admin_socket", result="answered"), 1)
         self.assertGreater(seen.one("xschedd_metrics_collection_seconds"), 0)
 
 
 class Claims(WithMetrics):
-    def test_what_each_claim_used_is_by_its_name_and_what_the_others_used_together(self) -> None:
+    def test_each_claim_has_series_up_to_the_limit_and_the_others_are_summed(self) -> None:
         self.assertEqual(self.scrape().all("xschedd_claim_launches_total"), [])
         for i in range(22):
             self.assertEqual(self.ctl("claim", "put", f"c{i}", "--socket", "--label", "namespace=ml", "--label", f"pod=web-{i}").returncode, 0)
@@ -235,7 +235,7 @@ class Classes(WithMetrics):
         seen = self.scrape()
         self.assertEqual(seen.one("xschedd_launches_total", **{"class": "batch-jobs"}), 5)
         self.assertEqual(seen.one("xschedd_launches_total", **{"class": "nightly"}), 2)
-        # Without a class it is the band of the priority that counts; a change of it moves what follows.
+        # Without a rule's class, the band of the priority counts; later work counts under a changed priority's band.
         with open(path, "w", encoding="utf-8") as file:
             file.write(WithMetrics.CONFIG)
         self.assertEqual(self.ctl("reload").returncode, 0)
@@ -258,7 +258,7 @@ class Classes(WithMetrics):
             self.assertIn("class", check(self.RULE % wrong), wrong)
 
     def test_devices_are_bounded(self) -> None:
-        """However many devices clients make up, so many and `other` are shown, and nothing is lost of the sum."""
+        """However many devices clients report, the number of series is bounded, and `other` keeps the sum complete."""
         client = None
         for i in range(100):
             if i % 50 == 0:
@@ -277,13 +277,13 @@ class Classes(WithMetrics):
 class Refusals(WithMetrics):
     CONFIG = WithMetrics.CONFIG + "[quota]\nclients_per_uid = 1\nroot_times = 1\n"
 
-    def test_quota_refusals_by_kind_and_lines_that_were_dropped(self) -> None:
+    def test_quota_refusals_by_kind_and_dropped_lines_of_the_log(self) -> None:
         self.client()
         seen = self.scrape()
         self.assertEqual(len(seen.all("xschedd_quota_refusals_total")), 10)
         self.assertEqual(sum(seen.all("xschedd_quota_refusals_total")), 0)
         count = 0
-        # Ten lines at once and one a second are logged: how many that is depends on the machine.
+        # Ten lines at once and then one a second are logged: their number depends on the machine.
         while seen.one("xschedd_log_lines_dropped_total", subject="refusals") == 0:
             together = [subprocess.Popen([rights_world.CLIENT, self.folder], stdout=subprocess.PIPE, text=True)
                         for _ in range(20)]
@@ -331,7 +331,7 @@ class Serving(WithMetrics):
         self.assertEqual(document["content_type"], OPEN + "; charset=utf-8")
         Metrics(document["text"])
 
-    def test_a_reload_switches_it_off_and_on_and_elsewhere(self) -> None:
+    def test_a_reload_switches_it_off_and_on_and_changes_the_address(self) -> None:
         path = os.path.join(self.folder, "config.toml")
 
         def reload(text: str) -> None:
@@ -358,7 +358,7 @@ class Serving(WithMetrics):
         self.port = self.find_port()
         self.assertEqual(self.ask()[0], 200)
 
-    def test_a_port_that_is_taken_costs_the_metrics_only(self) -> None:
+    def test_a_port_in_use_only_prevents_the_metrics(self) -> None:
         taken = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(taken.close)
         with open(os.path.join(self.folder, "config.toml"), "w", encoding="utf-8") as file:
@@ -369,7 +369,7 @@ class Serving(WithMetrics):
         self.assertIn("choose another port", line[0])
         self.assertEqual(self.ctl("ps").returncode, 0)
 
-    def test_addresses_that_are_none(self) -> None:
+    def test_invalid_addresses(self) -> None:
         for wrong in ("localhost:19464", "19464", "127.0.0.1", "127.0.0.1:99999", "::1:19464", "[::1]", "unix:relative",
                       "unix:/" + "x" * 110, ""):
             path = os.path.join(self.folder, "check.toml")
@@ -393,8 +393,8 @@ class Off(WithDaemon):
 
 
 class FromSystemd(WithMetrics):
-    """A socket as xschedd-metrics.socket gives it, of TCP, made outside, and served from inside the unit's sandbox: with no
-    address family but AF_UNIX, and with a network namespace that has no way out."""
+    """A TCP socket as xschedd-metrics.socket passes it: made outside, and served inside the unit's sandbox, where AF_UNIX is
+    the only address family and the network namespace has no connection."""
 
     CONFIG = ""
 
@@ -409,7 +409,7 @@ class FromSystemd(WithMetrics):
         self.given = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(self.given.close)
         script = f"exec 3<&{self.given.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=metrics; exec \"$@\""
-        # The wrapper becomes the daemon.
+        # The wrapper executes the daemon in its own process.
         self.PREFIX = ["bash", "-c", script, "bash", sys.executable, str(SANDBOX), unit]
         os.set_inheritable(self.given.fileno(), True)
         popen = subprocess.Popen
@@ -433,7 +433,7 @@ class Documents(WithMetrics):
     ENDINGS = {"counter": "_total", "info": "_info"}
 
     def documented(self) -> Dict[str, Tuple[str, str, Set[str]]]:
-        """By name: type, unit and labels, as the tables of docs/reference/metrics.md say."""
+        """Type, unit and labels by name, from the tables of docs/reference/metrics.md."""
         found = {}
         for line in DOCS.read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -461,17 +461,17 @@ class Documents(WithMetrics):
             ends = ("_bucket",) if kind == "histogram" else ("",)
             labels = {label for (sample, has) in seen.samples for label, _ in has if sample in [name + end for end in ends]}
             found[name] = (kind, units.get(family, ""), labels - {"le"})
-        if os.geteuid() != 0:  # this daemon may not look into others' processes, and says nothing of them
+        if os.geteuid() != 0:  # this daemon may not inspect other users' processes, and does not export their number
             found["xschedd_unscheduled_processes"] = ("gauge", "", {"device"})
         return found
 
-    def test_the_document_names_what_there_is(self) -> None:
+    def test_the_document_names_all_metrics(self) -> None:
         documented = {name: (kind, unit if unit in ("seconds", "bytes", "ratio") else "", labels)
                       for name, (kind, unit, labels) in self.documented().items()}
         self.maxDiff = None
         self.assertEqual(documented, self.exposed())
 
-    def test_dashboard_and_alerts_name_what_there_is(self) -> None:
+    def test_dashboard_and_alerts_name_existing_metrics(self) -> None:
         exposed = self.exposed()
         known = {name for name, (kind, _, _) in exposed.items() if kind != "histogram"}
         known |= {name + end for name, (kind, _, _) in exposed.items() if kind == "histogram"

@@ -19,7 +19,7 @@ import cgroups  # noqa: E402
 
 @unittest.skipIf(cgroups.ROOT is None, cgroups.WHY_NOT)
 class Claims(Restart):
-    def test_a_claim_is_saved_before_it_is_answered_and_counts_before_anybody_is_back(self):
+    def test_a_claim_is_saved_before_the_answer_and_counts_before_clients_return(self):
         cgroup = cgroups.make(self)
         tenant = self.tenant(50, ("/bin/sh", "-c", 'echo $$ > "$0"; "$@"; true', f"{cgroup.folder}/cgroup.procs"))
         wait_for(lambda: self.saved().count(GPU.encode()) == 1, "it is saved with its device")
@@ -37,7 +37,7 @@ class Claims(Restart):
         self.assertEqual(json.loads(self.ctl("--json", "claim", "list"))["claims"], [])
         self.assertEqual(self.client(tenant)["priority_effective"], 50)
 
-    def test_one_whose_cgroup_has_gone_meanwhile_is_over(self):
+    def test_a_claim_whose_cgroup_was_removed_meanwhile_has_ended(self):
         cgroup = cgroups.make(self)
         self.ctl("claim", "put", "job-17", "--cgroup", cgroup.path)
         pid = self.manager.kill(signal.SIGSTOP)
@@ -51,7 +51,7 @@ class Claims(Restart):
 
 
 class ClaimSockets(Restart):
-    def test_a_claims_socket_is_there_again_in_the_same_folder(self):
+    def test_a_claims_socket_is_made_again_in_the_same_folder(self):
         self.ctl("claim", "put", "web-1", "--socket", "--priority", 20)
         folder = pathlib.Path(self.folder, "claims", "web-1")
         inode = folder.stat().st_ino
@@ -68,7 +68,7 @@ class ClaimSockets(Restart):
         self.addCleanup(second.close)
         wait_for(lambda: self.client(second) is not None, "the second is a client")
         self.assertEqual(self.client(second)["priority_effective"], 20)
-        # What the container has put there is not followed, and harms nobody else.
+        # Links that the container put there are not followed.
         secret = pathlib.Path(self.folder, "secret")
         secret.write_text("1")
         secret.chmod(0o600)
@@ -93,7 +93,7 @@ class ClaimSockets(Restart):
         wait_for(lambda: any(client["pid"] == str(tenant.pid) and client["devices"] for client in self.clients()), "it is listed")
         return tenant
 
-    def test_what_a_claim_has_used_is_kept_over_its_clients_its_end_and_restarts(self):
+    def test_the_use_of_a_claim_is_kept_after_its_clients_its_end_and_restarts(self):
         first, second = self.in_claim("job-17"), self.in_claim("job-18")
         first.ask("use 1000 5")
         first.close()
@@ -101,7 +101,7 @@ class ClaimSockets(Restart):
         second.ask("use 2000 7")
         used = lambda name: [(claim["gpu_time_ns"], claim["launches"]) for claim in self.report(name)]
         self.assertEqual((used("job-17"), used("job-18")), ([(1000, 5)], [(2000, 7)]))
-        # Nobody has asked for this one's figures before the daemon ends.
+        # The figures of this claim were not requested before the daemon ends.
         second.ask("use 30 1")
         self.manager.restart()
         self.assertEqual((used("job-17"), used("job-18")), ([(1000, 5)], [(2030, 8)]))
@@ -118,7 +118,7 @@ class ClaimSockets(Restart):
         self.kill()
         self.assertEqual(self.report("job-18"), [{**ended[0], "clients": 0}])
         self.assertEqual([claim["name"] for claim in self.report()], ["job-17", "job-18"])
-        # A name that is used again is another claim.
+        # A claim that uses the name again is another.
         self.ctl("claim", "put", "job-18", "--socket")
         self.assertEqual([claim["ended_unix_ms"] is None for claim in self.report("job-18")], [True, False])
         self.assertEqual(used("job-18"), [(0, 0), (2430, 9)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a restart of the daemon must not lose, under a service manager that keeps its descriptors: tenants' memory,
-what administrators set, gates that are shut. Nothing here depends on how long something takes; conditions are waited for.
+administrators' settings, shut gates. No test depends on how long something takes; they wait for conditions.
 
 Usage: restart_test.py, with XSCHEDD_BINARY, XSCHEDCTL and XSCHEDD_TENANT in the environment (meson test restart).
 """
@@ -34,7 +34,7 @@ class Kept(Restart):
         low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
         self.assertFalse(high.look()["held"])
         self.assertEqual({client["pid"] for client in self.clients()}, {str(low.pid), str(high.pid)})
-        # Levels go on being heard through it.
+        # The daemon still reads levels through it.
         high.ask("idle")
         wait_for(lambda: not low.look()["held"], "the gate opens")
         high.ask("busy")
@@ -47,19 +47,19 @@ class Kept(Restart):
         wait_for(lambda: low.look()["bound"], "still held")
         self.assertEqual(len(self.clients()), 2)
         self.assertEqual(low.ask("write"), "refused")
-        # And once more, from the memory that has been handed back.
+        # And again, from the memory that has been handed back.
         self.kill()
         low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(low.memory(), memory[0])
 
-    def test_what_administrators_set_is_in_force_before_anybody_is_back(self):
+    def test_administrators_settings_are_in_force_before_clients_return(self):
         low, high = self.held_pair()
         self.ctl("set", "--pid", high.pid, "--priority", -20, "--weight", 300)
         self.ctl("hold", "--pid", high.pid)
         self.ctl("policy", "set", "--linger", "777us", "--turn", "33ms")
         self.kill()
-        # No waiting for the state: who was answered is not forgotten.
+        # Without waiting for the state: a setting is saved before its call returns.
         self.assertEqual(self.policy()["linger_us"], 777)
         self.assertEqual(self.policy()["turn_ms"], 33)
         seen = self.client(high)
@@ -84,13 +84,13 @@ class Kept(Restart):
         self.assertEqual(high.ask("connect"), "ok")
         self.assertEqual(high.memory(), memory)
         self.assertTrue(self.client(high)["hold"])
-        # What has ended is not remembered by a stop.
+        # After a stop, clients that have ended are not remembered.
         self.manager.stop()
         self.manager.start()
         self.assertEqual(self.policy()["name"], "priority")
         self.assertEqual(low.ask("connect"), "ok")
 
-    def test_configuration_changed_since_goes_before_a_live_policy(self):
+    def test_configuration_that_changed_since_overrides_a_live_policy(self):
         self.ctl("policy", "set", "--linger", "777us")
         self.kill()
         self.assertEqual(self.policy()["linger_us"], 777)
@@ -103,7 +103,7 @@ class Kept(Restart):
         self.kill()
         self.assertEqual(self.policy()["linger_us"], 555)
 
-    def test_what_was_persisted_leaves_the_live_policy_alone(self):
+    def test_persisted_settings_leave_other_live_settings(self):
         self.ctl("policy", "set", "--linger", "777us", "--turn", "33ms")
         self.ctl("policy", "set", "share", "--turn", "44ms", "--persist")
         self.kill()
@@ -119,13 +119,13 @@ class Kept(Restart):
 
     def test_client_that_died_meanwhile_is_gone(self):
         low, high = self.held_pair()
-        # The manager waits: it is one thread, and this test is in its way.
+        # The manager does not restart the daemon meanwhile, because this test runs in its thread.
         with self.manager._changed:
             self.manager.kill(signal.SIGKILL)
             high.close()
         wait_for(lambda: self.manager.ready == 2, "the daemon is back")
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
 
     def test_client_that_dies_while_it_is_awaited_is_gone(self):
@@ -133,15 +133,15 @@ class Kept(Restart):
         self.kill()
         high.close()
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
 
-    def test_who_does_not_come_back_is_removed(self):
+    def test_a_client_that_does_not_return_is_removed(self):
         low, high = self.held_pair()
         self.kill()
         self.assertEqual(low.ask("connect"), "ok")
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "the grace has ended")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         self.assertEqual(high.ask("connect"), "ok")  # with fresh memory
         self.assertEqual(len(self.clients()), 2)
 
@@ -150,12 +150,12 @@ class Kept(Restart):
         child = int(high.ask("fork"))
         self.addCleanup(os.kill, child, signal.SIGKILL)
         high.process.kill()
-        high.process.wait()  # the child has the socket and the memory still
+        high.process.wait()  # the child still has the socket and the memory
         self.kill()
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
 
-    def test_ledger_full_of_nonsense_confuses_nobody_else(self):
+    def test_ledger_full_of_nonsense_affects_no_other_client(self):
         low, high = self.held_pair()
         high.ask("scramble")
         self.kill()
@@ -168,7 +168,7 @@ class Kept(Restart):
         before = ["unshare", "--pid", "--fork", "--kill-child"]
         if subprocess.run([*before, "true"], check=False, capture_output=True).returncode != 0:
             self.skipTest("no pid namespaces here")
-        # Both are pid 1 to themselves.
+        # Each is pid 1 in its namespace.
         tenants = self.tenant(0, before), self.tenant(50, before)
         memory = [tenant.memory() for tenant in tenants]
         self.ctl("hold", "--pid", tenants[0].pid)
@@ -213,30 +213,30 @@ class Kept(Restart):
         self.manager.watchdog_s = 1.0
         self.manager.start()
         low, _ = self.held_pair()
-        # The daemon's one thread only: gRPC's and the one that speaks to the service manager go on.
+        # Only the daemon's main thread: gRPC's threads and the one for the service manager continue.
         libc = ctypes.CDLL(None, use_errno=True)
         pid = self.manager.pid
         if libc.ptrace(PTRACE_SEIZE, pid, 0, 0) != 0:
             self.skipTest("no ptrace here: " + os.strerror(ctypes.get_errno()))
         libc.ptrace(PTRACE_INTERRUPT, pid, 0, 0)
         wait_for(lambda: self.manager.pid not in (0, pid), "the stuck daemon is replaced")
-        self.manager.watchdog_s = 0  # the next may take its time to end
+        self.manager.watchdog_s = 0  # the next daemon may take long to end
         low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
 
 
 class KeptByASystemdThatMixes(Kept):
-    """The same while stored descriptors come back in any order, as systemd gives them."""
+    """The same with stored descriptors in random order, as from systemd."""
     order = "systemd"
 
-    # The order plays no part in these.
-    test_stuck_loop_is_restarted = test_who_does_not_come_back_is_removed = None
+    # The order does not matter in these tests.
+    test_stuck_loop_is_restarted = test_a_client_that_does_not_return_is_removed = None
 
 
 class Lost(Restart):
-    """A missing part loses nothing else."""
+    """If a part is missing, the rest is kept."""
 
     def change_store(self, change):
-        """Kills the daemon, and lets `change` look at the store before the next one gets it."""
+        """Kills the daemon, and lets `change` edit the store before the next one gets it."""
         with self.manager._changed:
             count = self.manager.ready + 1
             self.manager.kill(signal.SIGKILL)
@@ -268,7 +268,7 @@ class Lost(Restart):
         self.change_store(lambda store: [entry for entry in store if entry[0] == "state"])
         self.assertEqual(self.clients(), [])
         self.fresh(high, memory)
-        # Not the memory, but what was set for it.
+        # Not the memory, but the settings of the client.
         seen = self.client(high)
         self.assertEqual((seen["priority_admin"], seen["hold"]), (-20, True))
         wait_for(lambda: high.look()["bound"], "it is on hold")
@@ -290,7 +290,7 @@ class Lost(Restart):
             return store
         self.change_store(apply)
 
-    def test_corrupt_state_is_told_and_ignored(self):
+    def test_corrupt_state_is_reported_and_ignored(self):
         low, _ = self.held_pair()
         memory = low.memory()
         self.corrupt(lambda fd: os.pwrite(fd, os.urandom(1 << 20), 16) and os.pwrite(fd, os.urandom(1 << 20), 16 + 24 + CAPACITY))
@@ -298,7 +298,7 @@ class Lost(Restart):
         self.assertEqual(self.clients(), [])
         self.fresh(low, memory)
 
-    def test_state_of_another_format_is_told_and_ignored(self):
+    def test_state_of_another_format_is_reported_and_ignored(self):
         low, _ = self.held_pair()
         memory = low.memory()
         self.corrupt(lambda fd: os.pwrite(fd, struct.pack("I", 99), 8))
@@ -308,20 +308,20 @@ class Lost(Restart):
         self.logged("taken over from")
         self.assertEqual(self.manager.log_text().count("is not used"), 1)
 
-    def test_state_that_ends_daemons_is_given_up(self):
+    def test_state_that_crashes_daemons_is_abandoned(self):
         self.held_pair()
         self.corrupt(lambda fd: os.pwrite(fd, struct.pack("I", 5), 12))
         self.logged("5 daemons in a row ended before serving")
         self.assertEqual(self.clients(), [])
 
-    def test_who_changes_what_cannot_be_saved_is_told_so(self):
+    def test_a_change_that_cannot_be_saved_is_reported_to_its_caller(self):
         low, high = self.held_pair()
         fcntl.fcntl(self.state_fd(), F_ADD_SEALS, F_SEAL_WRITE)
         for words in (["set", "--pid", high.pid, "--priority", "-20"], ["hold", "--pid", low.pid], ["policy", "set", "share"],
                       ["reload"], ["drain"]):
             done = subprocess.run([os.environ["XSCHEDCTL"], "--runtime-dir", self.folder, *map(str, words)], text=True,
                                   capture_output=True, timeout=DEADLINE_S, check=False)
-            # It is in force all the same.
+            # It is in force nevertheless.
             self.assertEqual(done.returncode, 0, words)
             self.assertIn("done, but not saved: a restart of xschedd loses it: cannot write the state: ", done.stderr, words)
         self.assertEqual(self.client(high)["priority_effective"], -20)
@@ -329,12 +329,12 @@ class Lost(Restart):
         self.kill()
         self.assertEqual(self.client(high)["priority_effective"], 50)
 
-    def test_channel_is_nobody_elses_after_churn(self):
-        """The store is ahead of the saved state, which says who had a channel before others came and went."""
+    def test_no_channel_changes_its_client_after_churn(self):
+        """The store is newer than the saved state, which has the channels' clients from before others came and went."""
         low, high = self.held_pair()
         behind = os.pread(self.state_fd(), 1 << 20, 0), os.pread(self.state_fd(), 1 << 20, 16 + 24 + CAPACITY)
         had = {low.memory(), high.memory()}
-        # Their sessions end and others begin, of these and of strangers.
+        # Their sessions end and others begin, of these clients and of new ones.
         for tenant in low, high:
             self.assertEqual(tenant.ask("connect"), "ok")
         strangers = [self.tenant(0) for _ in range(4)]
@@ -351,7 +351,7 @@ class Lost(Restart):
         self.assertEqual(len({tenant.look()["id"] for tenant in theirs}), 6)
 
     def test_pid_of_another_process(self):
-        """The same pid, another process: the state is of a process that started at another time."""
+        """The same pid, another process: the state is of a process with another start time."""
         low, high = self.held_pair()
         memory = low.memory()
         ticks = pathlib.Path(f"/proc/{low.pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
@@ -362,7 +362,7 @@ class Lost(Restart):
         self.fresh(low, memory)
 
     def edit(self, fd, ticks):
-        """Replaces the start time in both copies by one that is as long when written, and mends the sums."""
+        """Replaces the start time in both copies by one of the same encoded length, and fixes the checksums."""
         import zlib
 
         def varint(number):
@@ -397,10 +397,10 @@ class Lost(Restart):
         wait_for(lambda: "client waits again" in self.manager.log_text(), "the daemon has seen its end")
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(low.memory(), memory)
-        # Once; the other one may be waited for no longer, where this took longer than the grace.
+        # It is listed once; the other may be gone, if this took longer than the grace period.
         self.assertEqual([client["pid"] for client in self.clients() if client["pid"] != str(high.pid)], [str(low.pid)])
 
-    def test_second_connection_gets_what_was_set_if_not_the_memory(self):
+    def test_second_connection_gets_the_settings_and_new_memory(self):
         low, high = self.held_pair()
         memory = low.memory()
         self.ctl("hold", "--pid", low.pid)
@@ -410,11 +410,11 @@ class Lost(Restart):
         mine = [client for client in self.clients() if client["pid"] == str(low.pid)]
         self.assertTrue(mine and all(client["hold"] for client in mine))
         self.assertEqual(low.ask("close"), "ok")
-        wait_for(lambda: len(self.clients()) == 2, "what nobody uses is gone")
+        wait_for(lambda: len(self.clients()) == 2, "only clients in use are left")
 
 
 class TooMany(Restart):
-    """More clients than the store takes."""
+    """More clients than the store has room for."""
     environment = {"FDSTORE": "4"}
 
     def test_first_come_is_kept(self):
@@ -441,8 +441,8 @@ class Unit(unittest.TestCase):
         self.assertIn("kDefaultMax = 1 + 2048 * kChannelDescriptors", header.read_text())
         most = int(unit_setting("FileDescriptorStoreMax", "0"))
         self.assertEqual(most, 1 + 2048 * 3)
-        # All names together are one environment variable, which the kernel limits (MAX_ARG_STRLEN). So many clients are 30
-        # years of a thousand new ones a second.
+        # All names together are one environment variable, which the kernel limits (MAX_ARG_STRLEN). This number is reached
+        # after 30 years with a thousand new clients a second.
         self.assertLess(len("LISTEN_FDNAMES=client:admin:state") + most * len(":channel-999999999999"), 128 * 1024)
 
 

@@ -30,7 +30,7 @@ class Tenant:
         self.pid = self.process.pid
         if self.process.stdout.readline().strip() != "ready":
             raise AssertionError("the tenant did not start")
-        if before:  # it is the child of what was started
+        if before:  # the tenant is a child of the started process
             self.pid = int(pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text())
 
     def say(self, line):
@@ -63,12 +63,12 @@ class Restart(unittest.TestCase):
         self.config = pathlib.Path(self.folder, "config.toml")
         self.config.write_text("[policy]\nguard_ms_per_s = 0\n")
         self.manager = self.make_manager()
-        self.addCleanup(lambda: self.manager.close())  # whichever is the last
+        self.addCleanup(lambda: self.manager.close())  # the last manager
         self.addCleanup(self.end_well)
         self.manager.start()
 
     def end_well(self):
-        """Orderly, and looked at: a leak, a race and the counts of coverage are told at the end."""
+        """By SIGTERM, with a check of the exit code: sanitizers and coverage report when the daemon ends."""
         if self.manager.pid:
             self.assertEqual(self.manager.stop(), 0, self.manager.log_text()[-5000:])
 
@@ -101,11 +101,11 @@ class Restart(unittest.TestCase):
         return json.loads(self.ctl("--json", "policy", "get"))
 
     def saved_when(self, *texts):
-        """Changes are gathered for some milliseconds: waits until the saved state holds what is to be found after a kill."""
+        """Waits until the saved state contains the texts: changes are collected for some milliseconds before they are saved."""
         wait_for(lambda: all(text.encode() in self.saved() for text in texts), f"the state holds {texts}")
 
     def saved(self):
-        """What was saved last: the content of the newer of the file's two slots (daemon/state/state_file.cc)."""
+        """The content that was saved last, in the newer of the file's two slots (daemon/state/state_file.cc)."""
         fd = self.state_fd()
         slot_bytes = (os.fstat(fd).st_size - 16) // 2
         slots = [(*struct.unpack("<QQ", os.pread(fd, 16, 16 + slot * slot_bytes)), 16 + slot * slot_bytes) for slot in range(2)]
@@ -116,11 +116,11 @@ class Restart(unittest.TestCase):
         return next(fd for name, fd in list(self.manager._store) if name == "state")
 
     def logged(self, text):
-        """The log is written by a thread of its own."""
+        """Waits for a line of the log, which another thread writes."""
         wait_for(lambda: text in self.manager.log_text(), f"the log says {text}")
 
     def kill(self):
-        """kill -9, and another daemon is ready."""
+        """Kills the daemon with SIGKILL, and waits until another is ready."""
         count = self.manager.ready + 1
         self.manager.kill(signal.SIGKILL)
         self.manager.wait_ready(count)

@@ -1,12 +1,12 @@
-// A client of a daemon that is restarted: says what its shared memory says, before and after.
+// A client of a daemon that is restarted; it prints the content of its shared memory, before and after.
 //   tenant RUNTIME_DIR HINT PCI_ADDRESS
-// Reads a word a line and answers each with a line:
-//   busy, idle    reports it; "ok"
-//   use NS N      N launches, and so much GPU time more; "ok"
-//   look          "held=H tracked=T bound=B board=INODE ledger=INODE id=CLIENT"; bound: held, and the lease not over
-//   bound NS      waits until the gate is held by a lease that goes on after NS; the time at which it was seen, in ns
+// Reads one command a line and answers each with a line:
+//   busy, idle    reports that level; "ok"
+//   use NS N      adds N launches and so much GPU time; "ok"
+//   look          "held=H tracked=T bound=B board=INODE ledger=INODE id=CLIENT"; bound: held, within the lease
+//   bound NS      waits until the gate is held by a lease that ends after NS; the time at which that was seen, in ns
 //   connect       another session in place of this one; "ok", or why not
-//   hello         as far as to the welcome on another connection; "ok"
+//   hello         another connection, up to the welcome; "ok"
 //   close         closes that connection; "ok"
 //   fork          a child that keeps everything open and sleeps; its pid
 //   scramble      writes nonsense into the ledger; "ok"
@@ -40,8 +40,7 @@ std::string Look(const FakeShim& shim) {
          " ledger=" + std::to_string(shim.LedgerInode()) + " id=" + std::to_string(shim.Welcome().client_id());
 }
 
-// A lease that was given before the daemon's end may still bind after it: only one that goes on longer than that
-// counts.
+// A lease from before the daemon's end may still bind after it, so only a lease that lasts longer counts.
 std::string WaitUntilBound(const FakeShim& shim, std::uint64_t not_before_ns) {
   for (;;) {
     if (shim.IsHeld(0) && shim.LeaseUntilNs() > not_before_ns) return std::to_string(xschedd::MonotonicNs());
@@ -58,7 +57,7 @@ std::string Scramble(FakeShim& shim) {
   return "ok";
 }
 
-// Through any descriptor of the board that this process can get: there is none but the one that it was given.
+// Tries every descriptor of the board that this process can get: it has only the one that it was given.
 std::string Write(const FakeShim& shim) {
   return shim.CanWriteBoard() ? "written" : "refused";
 }
@@ -95,7 +94,7 @@ int main(int argc, char** argv) {
     } else if (word == "connect") {
       try {
         shim = connect();
-        if (is_busy) shim->Report(0, true);  // as a shim does; else nobody says that it lives
+        if (is_busy) shim->Report(0, true);  // as a shim does; otherwise it would count as silent
         Answer(shim->HasSession() ? "ok" : "no session");
       } catch (const std::exception& error) {
         Answer(error.what());

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who a client is: the kernel's word at connect time, whatever happens to process, pid, namespaces and socket after it.
+"""A client's identity is what the kernel reports at connect time, whatever happens later to process, pid, namespaces and socket.
 Usage: identity_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
@@ -18,7 +18,7 @@ import rights_world
 from rights_world import (ALICE, BOB, FAILED_PRECONDITION, GPU, NOT_FOUND, NOT_VISIBLE, OK, PERMISSION_DENIED, WELCOME,
                           Client, WithDaemon, needs, needs_root, wait_for)
 
-# A process that connects as it is told, hands the socket over standard input (a socket pair) and waits.
+# A process that connects, passes the socket over standard input (a socket pair) and waits.
 CONNECTOR = textwrap.dedent("""
     import os, signal, socket, sys
     path, uid = sys.argv[1], int(sys.argv[2])
@@ -60,28 +60,28 @@ class PassedOn(WithDaemon):
         self.assertTrue(client.is_welcome, client.first)
         return client
 
-    def test_a_passed_on_socket_stays_its_connectors(self) -> None:
+    def test_a_socket_that_is_passed_on_still_belongs_to_the_process_that_connected(self) -> None:
         handed = self.handed(ALICE)
-        speaker = self.on(handed)  # root speaks
+        speaker = self.on(handed)  # root uses the socket
         self.assertEqual([(client["pid"], client["uid"], client["gid"]) for client in self.clients()],
                          [(handed.process.pid, ALICE, ALICE)])
         for pid, uid, status in ((handed.process.pid, ALICE, OK), (speaker.pid, 0, NOT_FOUND)):
             self.assertEqual(self.call("Set", f"selector {{ pid: {pid} }} priority: 4", uid=uid).status, status)
 
-    def test_the_client_goes_with_the_connector_although_others_hold_the_socket(self) -> None:
+    def test_the_client_ends_with_the_process_that_connected_although_others_hold_the_socket(self) -> None:
         handed = self.handed(ALICE)
         self.on(handed)
         self.assertEqual(self.pids(), [handed.process.pid])
         handed.end()
         wait_for(lambda: not self.pids(), "the end of the client")
 
-    def test_a_socket_handed_to_another_user_gives_that_user_no_more(self) -> None:
+    def test_a_socket_passed_to_another_user_gives_that_user_no_rights(self) -> None:
         handed = self.handed(ALICE)
         self.on(handed, uid=BOB)
         for uid, status in ((ALICE, OK), (BOB, PERMISSION_DENIED)):
             self.assertEqual(self.call("Hold", f"selector {{ pid: {handed.process.pid} }}", uid=uid).status, status)
 
-    def test_another_connections_token_is_worth_nothing(self) -> None:
+    def test_another_connections_token_is_refused(self) -> None:
         victim = self.client(uid=ALICE)
         thief = self.client("token=0123456789abcdef", uid=BOB)
         self.assertIn("another token", thief.first)
@@ -91,7 +91,7 @@ class PassedOn(WithDaemon):
 @needs_root
 class Changing(WithDaemon):
     def started(self, program: str, before: str = "") -> Client:
-        """A client that Python code makes: it connects as `connection`, and ends by exec of sys.argv[1]."""
+        """A client that Python code starts: it connects as `connection`, and then executes sys.argv[1]."""
         code = (f"import os, socket, sys\n{before}\nconnection = socket.socket(socket.AF_UNIX)\n"
                 f"connection.connect({os.path.join(self.folder, 'client.sock')!r})\n"
                 "connection.set_inheritable(True)\n" + textwrap.dedent(program) +
@@ -117,7 +117,7 @@ class Changing(WithDaemon):
         self.assertEqual(self.call("Hold", selector, uid=ALICE).status, PERMISSION_DENIED)
         self.assertEqual(self.call("Hold", selector, uid=0).status, OK)
 
-    def test_a_setuid_program_speaks_as_whoever_connected(self) -> None:
+    def test_a_setuid_program_acts_as_the_user_who_connected(self) -> None:
         rights_world.CLIENT = os.path.join(self.folder, "setuid_client")
         shutil.copy(self.real, rights_world.CLIENT)
         os.chmod(rights_world.CLIENT, 0o4755)
@@ -129,7 +129,7 @@ class Changing(WithDaemon):
         self.assertEqual(self.one(client.pid)["uid"], ALICE)
 
     def test_a_forked_child_does_not_keep_its_parents_client(self) -> None:
-        # The child speaks on the parent's socket, and lives on.
+        # The child uses the parent's socket, and stays alive.
         client = self.started("if os.fork(): os.wait()")
         self.assertTrue(client.is_welcome, client.first)
         self.assertEqual(self.pids(), [client.pid])
@@ -142,7 +142,7 @@ class Changing(WithDaemon):
         client.end()
         wait_for(lambda: not self.pids(), "the end of the client")
         self.assertEqual(self.call("Set", f"selector {{ pid: {client.pid} }} priority: 1", uid=ALICE).status, NOT_FOUND)
-        # Of one that has used a device something is remembered, for its own user alone.
+        # A client that has used a device is remembered, for its own user alone.
         second = self.client(uid=ALICE)
         second.tell("device " + GPU)
         wait_for(lambda: "pci_address" in self.call("ListClients", on="admin").answers[0], "the client's device")
@@ -152,7 +152,7 @@ class Changing(WithDaemon):
         self.assertEqual(self.call("Explain", f"pid: {second.pid}", uid=ALICE).status, OK)
 
 
-# What the tests below put before a command.
+# Prefixes of commands for the tests below.
 PIDS_INSIDE = ["unshare", "--pid", "--fork", "--kill-child"]
 PIDS_AND_PROC_INSIDE = [*PIDS_INSIDE, "--mount-proc"]
 ROOT_INSIDE = ["unshare", "--user", "--map-root-user"]
@@ -172,19 +172,19 @@ class PidNamespaces(WithDaemon):
 class DaemonInPidNamespace(WithDaemon):
     PREFIX = PIDS_AND_PROC_INSIDE
 
-    def test_a_process_that_the_daemon_cannot_see_is_told_so(self) -> None:
+    def test_a_process_that_the_daemon_cannot_see_is_refused_with_that_reason(self) -> None:
         self.assertEqual(self.preamble(), NOT_VISIBLE)
         answer = self.call("ListClients", uid=ALICE)
         self.assertEqual(answer.status, FAILED_PRECONDITION)
         self.assertIn("run xschedd in the host's", answer.text)
-        self.assertEqual(self.pids(), [])  # an administrator is let in: the mode of admin.sock has said yes
+        self.assertEqual(self.pids(), [])  # an administrator is admitted, because the mode of admin.sock decides
         self.assertIn("outside its pid namespace", self.log())
         self.assertIsNone(self.daemon.poll())
 
 
 @needs(PIDS_AND_PROC_INSIDE)
 class PidReuse(WithDaemon):
-    """Everything, the daemon too, in one new pid namespace, in which the next pid can be chosen."""
+    """All processes, with the daemon, in one new pid namespace, in which the next pid can be chosen."""
 
     INSIDE = "XSCHEDD_TEST_INSIDE"
 
@@ -212,7 +212,7 @@ class PidReuse(WithDaemon):
             self.addCleanup(process.kill)
             if process.pid == pid:
                 return process
-        raise AssertionError("the pid was not given out again")
+        raise AssertionError("the pid was not reused")
 
     def test_a_reused_pid_is_not_the_old_client(self) -> None:
         if not self.inside():
@@ -225,12 +225,12 @@ class PidReuse(WithDaemon):
         answer = self.call("Set", f"selector {{ pid: {stranger.pid} }} priority: 1", uid=ALICE)
         self.assertEqual(answer.status, NOT_FOUND)
 
-    def test_a_process_that_connects_and_is_gone_before_it_is_taken(self) -> None:
+    def test_a_process_that_connects_and_ends_before_it_is_accepted(self) -> None:
         if not self.inside():
             return
         hello = self.layout()
         self.daemon.send_signal(signal.SIGSTOP)
-        # Somebody keeps the socket, so that only the pidfd can tell.
+        # Another process keeps the socket, so that only the pidfd shows the end.
         handed = Handed(os.path.join(self.folder, "client.sock"), ALICE)
         pid = handed.process.pid
         with socket.socket(fileno=handed.fd) as kept:
@@ -239,7 +239,7 @@ class PidReuse(WithDaemon):
             stranger = self.take_pid(pid, ["sleep", "1000"])
             self.daemon.send_signal(signal.SIGCONT)
             kept.settimeout(30)
-            # Nothing, or a welcome that is at once followed by the end: never a session.
+            # No answer, or a welcome that the end follows at once: never a session.
             with contextlib.suppress(ConnectionResetError):
                 while kept.recv(64):
                     pass
@@ -268,8 +268,8 @@ class UserNamespaces(WithDaemon):
 class DaemonInUserNamespace(WithDaemon):
     PREFIX = ROOT_INSIDE
 
-    def test_users_that_it_cannot_tell_apart_manage_nothing(self) -> None:
-        # ALICE and BOB are one unknown number there.
+    def test_users_that_it_cannot_distinguish_manage_nothing(self) -> None:
+        # ALICE and BOB have the same unmapped uid there.
         victim = self.client(uid=BOB)
         self.assertTrue(victim.is_welcome, victim.first)
         for uid in (ALICE, BOB):
@@ -281,7 +281,7 @@ class DaemonInUserNamespace(WithDaemon):
 
 @needs_root
 class Preamble(WithDaemon):
-    def test_this_files_own_preamble_is_understood(self) -> None:
+    def test_the_preamble_of_these_tests_is_valid(self) -> None:
         self.assertEqual(self.preamble(), WELCOME)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Containers that run as one uid are strangers: pods are real cgroups, named as container engines name them.
+"""Containers with the same uid are different principals. Pods are real cgroups, named as container engines name them.
 Usage: principals_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
@@ -20,10 +20,10 @@ import cgroups  # noqa: E402
 
 VICTIM, HOSTILE = 32 * "a1", 32 * "b2"
 
-# A group that every system has, in place of xschedd-readers.
+# A group that every system has, instead of xschedd-readers.
 READERS = grp.getgrnam("daemon")
 
-# Connects as fast as it can, and says nothing.
+# Connects as fast as it can, and sends nothing.
 FLOOD = """
 import socket, sys
 while True:
@@ -37,7 +37,7 @@ while True:
 
 
 def inside(procs: str) -> List[str]:
-    """What comes before the command of a process in that cgroup."""
+    """The prefix of a command that runs in that cgroup."""
     return ["/bin/sh", "-c", f'echo $$ > {procs} && exec "$@"', "sh"]
 
 
@@ -64,7 +64,7 @@ class Pods(WithDaemon):
         self.assertIn(who, answer.text)
 
     def may_nothing(self, prefix: List[str], pid: int, who: str) -> None:
-        """That root behind this prefix neither sees nor changes the client."""
+        """Checks that root behind this prefix neither sees nor changes the client."""
         for method, request in (("Set", f"selector {{ pid: {pid} }} priority: -9"), ("Hold", f"selector {{ pid: {pid} }}"),
                                 ("Release", f"selector {{ pid: {pid} }}"), ("Explain", f"pid: {pid}")):
             self.refused(method, request, prefix, who)
@@ -80,23 +80,23 @@ class Pods(WithDaemon):
         for pid in (victim.pid, host.pid):
             self.may_nothing(self.hostiles, pid, f"uid 0 in container {HOSTILE[:12]}")
         self.refused("Hold", 'selector { group: "job" }', self.hostiles, f"uid 0 in container {HOSTILE[:12]}")
-        # Its own pod does, and root on the host.
+        # Its own pod may, and root on the host.
         for prefix in (self.victims, []):
             for method in ("Hold", "Release"):
                 self.assertEqual(self.call(method, f"selector {{ pid: {victim.pid} }}", prefix=prefix).status, OK)
 
-    def test_root_of_a_pod_does_not_make_itself_a_reader(self) -> None:
+    def test_root_of_a_pod_cannot_make_itself_a_reader(self) -> None:
         victim = self.pod_client(self.victims)
         for prefix, is_seen in ((self.hostiles, False), ([], True)):
             seen = self.call("ListClients", uid=0, also_in=[READERS.gr_gid], prefix=prefix)
             self.assertEqual(seen.status, OK, seen.text)
             self.assertEqual(f" pid: {victim.pid} " in seen.answers[0], is_seen)
 
-    def test_root_in_a_container_does_not_raise_itself(self) -> None:
+    def test_root_in_a_container_cannot_raise_itself(self) -> None:
         for prefix, priority in ((self.victims, 0), ([], 20)):
             self.assertEqual(self.one(self.pod_client(prefix, "hint=20").pid)["priority_effective"], priority)
 
-    def test_nobody_joins_a_strangers_group_by_its_name(self) -> None:
+    def test_no_other_principal_joins_a_group_by_its_name(self) -> None:
         victim = self.pod_client(self.victims, "group=job", "hint=-5")
         mate = self.pod_client(self.victims, "group=job", "hint=-7")
         stranger = self.pod_client(self.hostiles, "group=job", "hint=-3")
@@ -106,12 +106,12 @@ class Pods(WithDaemon):
         self.assertEqual(self.one(victim.pid)["priority_effective"], -5)
         self.assertEqual(self.one(stranger.pid)["priority_effective"], -3)
 
-    def test_a_cgroup_named_like_anothers_container_is_still_its_own(self) -> None:
+    def test_a_cgroup_named_like_another_container_is_a_place_of_its_own(self) -> None:
         victim = self.pod_client(self.victims)
         fake = self.pods[HOSTILE].below(f"docker-{VICTIM}.scope")
         self.may_nothing(inside(f"{fake.folder}/cgroup.procs"), victim.pid, f"in container {HOSTILE[:12]}")
 
-    def test_a_cgroup_whose_path_the_kernel_does_not_say_is_nobodys(self) -> None:
+    def test_a_cgroup_whose_path_the_kernel_does_not_report_belongs_to_no_place(self) -> None:
         victim = self.pod_client(self.victims)
         host = self.client()
         folders = [os.open(self.pods[HOSTILE].folder, os.O_RDONLY)]
@@ -139,7 +139,7 @@ class Pods(WithDaemon):
             return False
         return True
 
-    def test_a_claim_of_one_pod_is_not_anothers(self) -> None:
+    def test_a_claim_of_one_pod_does_not_apply_to_another(self) -> None:
         claimed = self.ctl("claim", "put", "web", "--cgroup", self.pods[VICTIM].path, "--priority", "20", "--group", "gang")
         self.assertEqual(claimed.returncode, 0, claimed.stderr)
         victim = self.pod_client(self.victims, "group=gang")
@@ -151,13 +151,13 @@ class Pods(WithDaemon):
         self.may_nothing(self.hostiles, victim.pid, f"in container {HOSTILE[:12]}")
         self.assertEqual(self.call("Hold", f"selector {{ pid: {victim.pid} }}", prefix=self.victims).status, OK)
 
-    def test_a_pod_that_connects_all_the_time_does_not_keep_another_out(self) -> None:
+    def test_a_pod_that_connects_all_the_time_does_not_block_another(self) -> None:
         path = os.path.join(self.folder, "client.sock")
         flood = subprocess.Popen([*self.hostiles, sys.executable, "-c", FLOOD, path])
         self.addCleanup(flood.wait)
         self.addCleanup(flood.kill)
         wait_for(lambda: f"uid 0 in container {HOSTILE[:12]} has used up its 5 new connections" in self.log(), "a refusal")
-        time.sleep(2)  # more than all of root's connections that were saved up
+        time.sleep(2)  # longer than the connections that root has saved up
         for _ in range(10):
             answer = self.call("GetPolicy", prefix=self.victims)
             self.assertEqual(answer.status, OK, answer)

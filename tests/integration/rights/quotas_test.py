@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Quotas of each uid: what is refused and with which message, that others do not notice, and that everything is given back.
+"""Quotas of each uid: refusals and their messages, no effect on other uids, and that everything is given back.
 Usage: quotas_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
@@ -19,7 +19,7 @@ class WithQuotas(WithDaemon):
         return json.loads(self.ctl("stats", "--json").stdout)["quota_refusals"]
 
     def refused(self, text: str, uid: int, key: str) -> None:
-        """That a refusal says whose, what, and what can be done."""
+        """Checks that a refusal names the user, the quota and a remedy."""
         for part in (f"uid {uid} ", "; ", key + " in [quota]"):
             self.assertIn(part, text)
 
@@ -28,10 +28,10 @@ class WithQuotas(WithDaemon):
 class Connections(WithQuotas):
     CONFIG = "[quota]\nconnections_per_uid = 3\nroot_times = 2\n"
 
-    def test_one_user_at_the_quota_hinders_nobody(self) -> None:
+    def test_one_user_at_the_quota_does_not_affect_others(self) -> None:
         for _ in range(3):
             self.assertTrue(self.client(uid=ALICE).is_welcome)
-        # A shim, and anybody else, is told.
+        # Shims and other clients get the reason.
         plain = self.client("plain", uid=ALICE)
         self.assertTrue(plain.first.startswith(f"ended {RESOURCE_EXHAUSTED} "), plain.first)
         self.refused(plain.first, ALICE, "connections_per_uid")
@@ -39,7 +39,7 @@ class Connections(WithQuotas):
         done = self.ctl("ps", uid=ALICE)
         self.assertEqual(done.returncode, 6, done.stderr)
         self.refused(done.stderr, ALICE, "connections_per_uid")
-        # Others, and root, who may have twice as much, and administrators.
+        # Other users, root with twice as much, and administrators are admitted.
         for uid, count in ((BOB, 3), (0, 6)):
             self.assertTrue(all([self.client(uid=uid).is_welcome for _ in range(count)]))
         self.assertEqual(self.preamble(), QUOTA)
@@ -48,7 +48,7 @@ class Connections(WithQuotas):
         self.assertIn("over quota   connections", self.ctl("stats").stdout)
         self.assertIn(f"(uid {ALICE}) was refused: uid {ALICE} has 3 connections", self.log())
 
-    def test_what_ends_is_given_back(self) -> None:
+    def test_a_connection_that_ends_is_given_back(self) -> None:
         for _ in range(3):
             clients = [self.client(uid=ALICE) for _ in range(3)]
             self.assertTrue(all(client.is_welcome for client in clients))
@@ -56,10 +56,10 @@ class Connections(WithQuotas):
                 client.end()
             wait_for(lambda: not self.pids(), "the end of the clients")
 
-    def test_the_door_where_one_is_told_why_is_small_and_empties(self) -> None:
+    def test_the_number_of_refused_connections_is_bounded_and_they_end(self) -> None:
         for _ in range(3):
             self.client(uid=ALICE)
-        for _ in range(40):  # of which none says a word
+        for _ in range(40):  # none of which sends anything
             with as_user(ALICE):
                 self.connect()
         wait_for(lambda: self.call("GetPolicy", uid=ALICE).status == RESOURCE_EXHAUSTED, "an answer with the reason")
@@ -76,7 +76,7 @@ class Sessions(WithQuotas):
         self.refused(third.first, ALICE, "clients_per_uid")
         self.assertIn(f"ended {RESOURCE_EXHAUSTED} ", third.first)
         self.assertTrue(self.client(uid=BOB).is_welcome)
-        # xschedctl of a user whose clients are as many as may be.
+        # xschedctl still serves a user with all clients that the quota allows.
         self.assertEqual(self.call("ListClients", uid=ALICE).status, OK)
         self.assertTrue(all([self.client(uid=0).is_welcome for _ in range(4)]))
         self.assertIn("clients_per_uid", self.client(uid=0).first)
@@ -90,7 +90,7 @@ class Sessions(WithQuotas):
                      f"{count} queues")
 
         first.tell("queue 2")
-        wait_for_queues(2)  # or the other connection's may be counted before them
+        wait_for_queues(2)  # otherwise the other connection's may be counted first
         second.tell("queue 2")
         self.refused(second.tell("notice"), ALICE, "queues_per_uid")
         other.tell("queue 3")
@@ -134,7 +134,7 @@ class DifferentDevices(WithQuotas):
     def devices(self) -> int:
         return self.call("ListClients", on="admin").answers[0].count("pci_address")
 
-    def test_a_user_has_so_many_whichever_client_names_them(self) -> None:
+    def test_the_number_is_the_users_over_all_its_clients(self) -> None:
         first, second = self.client(uid=ALICE), self.client(uid=ALICE)
         first.tell("device 0000:c0:00.0")
         wait_for(lambda: self.devices() == 1, "the first device")
@@ -143,7 +143,7 @@ class DifferentDevices(WithQuotas):
         self.refused(notice, ALICE, "gpus_per_uid")
         self.assertIn("is not scheduled: ", notice)
         self.assertIn(f"0000:c1:00.0: uid {ALICE} is on 1 different GPUs", self.log())
-        # One of the user's is no other, and the client is served as before.
+        # A device that the user is on already is allowed, and the client is served as before.
         second.tell("device 0000:c0:00.0")
         wait_for(lambda: " clients: 2 " in self.call("ListClients", on="admin").answers[0], "the same device")
         other = self.client(uid=BOB)
@@ -156,10 +156,10 @@ class Rates(WithQuotas):
     CONFIG = "[quota]\ncalls_per_s = 1\nmessages_per_s = 50\nconnects_per_s = 1000\n"
 
     def test_calls(self) -> None:
-        # An explanation counts five: more than comes back meanwhile, however slow this machine is.
+        # An explanation counts as five calls: more than the quota restores meanwhile, even on a slow machine.
         answers = [self.call("Explain", "pid: 1", uid=ALICE) for _ in range(12)]
         refused = [answer for answer in answers if answer.status == RESOURCE_EXHAUSTED]
-        self.assertTrue(refused, "12 explanations were not too many")
+        self.assertTrue(refused, "12 explanations were within the quota")
         self.refused(refused[0].text, ALICE, "calls_per_s")
         self.assertEqual(self.call("GetPolicy", uid=BOB).status, OK)
         self.assertEqual(self.call("GetPolicy", on="admin").status, OK)
@@ -174,7 +174,7 @@ class Rates(WithQuotas):
         quiet.tell("queue 1")
         wait_for(lambda: "queues {" in self.call("ListClients", on="admin").answers[0], "another user's message")
         self.assertEqual(self.one(flooding.pid)["priority_effective"], -1)
-        flooding.tell("queue 1")  # behind all of them
+        flooding.tell("queue 1")  # behind all other messages
         wait_for(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 2, "the last message")
         self.assertEqual(self.refusals()["messages"], 1)
 
@@ -194,7 +194,7 @@ class Connects(WithQuotas):
         self.assertEqual(set(answers), {WELCOME, QUOTA})
         self.assertGreater(answers.count(QUOTA), 200)
         self.assertIn("connects_per_s in [quota]", self.log())
-        # Neither another user nor what the log says of another suffers.
+        # Neither another user nor the log's lines about it are affected.
         self.assertEqual(self.call("Drain", uid=BOB).status, PERMISSION_DENIED)
         self.assertEqual(len(self.lines_of(BOB)), 1)
         self.assertLess(len(self.lines_of(ALICE)), 100)
@@ -205,7 +205,7 @@ class Connects(WithQuotas):
 class Memory(WithQuotas):
     CONFIG = "[quota]\nmemory_kib_per_uid = 5\n"
 
-    def test_names_are_paid_for(self) -> None:
+    def test_names_count_against_the_memory_quota(self) -> None:
         self.assertTrue(all([self.client("group=" + "g" * 200, uid=ALICE).is_welcome for _ in range(2)]))
         third = self.client("group=" + "g" * 200, uid=ALICE)
         self.refused(third.first, ALICE, "memory_kib_per_uid")

@@ -1,4 +1,4 @@
-// One call of Admin by its name, on a given socket, as whoever runs this: to see who may do what.
+// One call of Admin by its name, on a given socket, as the user who runs this, for tests of rights.
 //   rights_call --methods                        the names, from the descriptor: a new call cannot be forgotten
 //   rights_call SOCKET METHOD [REQUEST [COUNT]]  REQUEST in protobuf's text format; at most COUNT answers, 1 otherwise
 // Prints each answer as a line "ANSWER text", and last "STATUS number text"; "CONNECT errno" if it cannot connect.

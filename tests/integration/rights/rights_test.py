@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Permissions: every call of Admin, on both sockets, for own and others' clients, compared with the table in
-docs/explanation/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
+docs/explanation/security-model.md; settings of users and administrators together; xschedctl for users.
 Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
@@ -21,7 +21,7 @@ from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERM
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "explanation", "security-model.md")
 
-# How to ask about one client; of a call that is about nobody, anything that is valid.
+# A request about one client; any valid one for a call that concerns no client.
 REQUESTS = {
     "GetVersion": "", "GetCeiling": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "", "Disable": "", "Enable": "",
     "ListClients": "selector { pid: %d }",
@@ -34,12 +34,12 @@ REQUESTS = {
     "PutClaim": "claim { name: \"a\" cgroup: \"/no/such/cgroup\" }", "DeleteClaim": "name: \"a\"", "ListClaims": "",
     "ReportClaims": "",
 }
-# What they answer to that where the caller may.
+# The answers to these requests if the caller has the right.
 ANSWERS = {"PutClaim": INVALID_ARGUMENT, "DeleteClaim": NOT_FOUND}
 
 
 def documented() -> Dict[str, List[str]]:
-    """The rows of the table: by call, what the columns say."""
+    """The columns of the table's rows, by call."""
     with open(DOCS, encoding="utf-8") as file:
         section = file.read().split("## Who may do what", 1)[1].split("\n## ", 1)[0]
     rows = {}
@@ -50,7 +50,7 @@ def documented() -> Dict[str, List[str]]:
     return rows
 
 
-# A group that every system has, in place of xschedd-readers.
+# A group that every system has, instead of xschedd-readers.
 READERS, READER = grp.getgrnam("daemon"), 61237
 
 
@@ -65,7 +65,7 @@ class Table(WithDaemon):
         if answer.status == PERMISSION_DENIED:
             self.assertIn(";", answer.text, "a refusal without a remedy")
             return "refused"
-        # A stream goes on until it is ended here.
+        # A stream continues until it is ended here.
         self.assertIn(answer.status, (ANSWERS.get(method, OK), 1), f"{method}: {answer.text}")
         shown = re.findall(r"\bpid:? (\d+)", " ".join(answer.answers))
         return "yes" if str(pid) in shown or "%d" not in request and method != "WatchEvents" else "not shown"
@@ -81,7 +81,7 @@ class Table(WithDaemon):
                      self.verdict(method, others.pid, "client", READER), self.verdict(method, others.pid, "admin", 0)]
             self.assertEqual(found, [cell.split(";")[0] for cell in table[method]], method)
 
-    def test_what_is_refused_changes_nothing_says_why_and_is_logged(self) -> None:
+    def test_a_refused_call_changes_nothing_gives_the_reason_and_is_logged(self) -> None:
         for _ in range(3):
             answer = self.call("SetPolicy", "linger_us: 1", uid=ALICE)
             self.assertEqual(answer.status, PERMISSION_DENIED)
@@ -92,11 +92,11 @@ class Table(WithDaemon):
 
 @needs_root
 class Sockets(WithDaemon):
-    def test_the_kernel_keeps_others_from_admin_sock(self) -> None:
+    def test_the_kernel_refuses_others_on_admin_sock(self) -> None:
         path = os.path.join(self.folder, "admin.sock")
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
         self.assertEqual(self.call("GetVersion", uid=ALICE, on="admin").connect_error, errno.EACCES)
-        # It is the mode that decides, and whoever it lets in is an administrator.
+        # Only the mode decides, and every user that it admits is an administrator.
         os.chown(path, 0, BOB)
         self.assertEqual(self.call("GetStats", uid=BOB, on="admin").status, OK)
         self.assertEqual(self.call("GetStats", uid=ALICE, on="admin").connect_error, errno.EACCES)
@@ -111,7 +111,7 @@ class Sockets(WithDaemon):
 
 @needs_root
 class Group(WithDaemon):
-    """On a machine that has a group xschedd: its members are administrators. The daemon alone sees this /etc/group."""
+    """On a machine that has a group xschedd: its members are administrators. Only the daemon sees this /etc/group."""
 
     MEMBER = 61235
 
@@ -148,7 +148,7 @@ class Group(WithDaemon):
 class Readers(WithDaemon):
     CONFIG = f'[access]\nreaders = "{READERS.gr_name}"\n'
 
-    def test_a_reader_sees_everybody_and_changes_nobody(self) -> None:
+    def test_a_reader_sees_all_clients_and_changes_none(self) -> None:
         pids = {self.client(uid=ALICE).pid, self.client().pid}
         groups = [READERS.gr_gid]
 
@@ -174,7 +174,7 @@ class Readers(WithDaemon):
 class Raising(WithDaemon):
     """Without configuration a user lowers and does not raise, as with nice."""
 
-    def test_a_users_word_holds_nobody_elses_work(self) -> None:
+    def test_a_users_hint_holds_no_other_users_work(self) -> None:
         roots, alices = self.client(), self.client("hint=100", uid=ALICE)
         self.assertEqual(self.one(alices.pid)["priority_effective"], 0)
         for client in (roots, alices):
@@ -186,25 +186,25 @@ class Raising(WithDaemon):
         self.assertEqual(self.one(alices.pid)["priority_effective"], 0)
         lowered = self.client("hint=-7", uid=ALICE)
         self.assertEqual(self.one(lowered.pid)["priority_effective"], -7)
-        own = self.client("hint=100")  # root's
+        own = self.client("hint=100")  # a client of root
         self.assertEqual(self.one(own.pid)["priority_effective"], 100)
-        # What others say of him raises him.
+        # An administrator may raise its clients.
         self.call("Set", f"selector {{ pid: {alices.pid} }} priority: 40", on="admin")
         self.assertEqual(self.one(alices.pid)["priority_effective"], 40)
 
 
 @needs_root
 class Devices(WithDaemon):
-    """Of a daemon that is not told of a software GPU."""
+    """Devices of a daemon without --software-gpu."""
     DEVICES: List[str] = []
 
-    def test_an_invented_device_is_not_scheduled_and_the_client_hears_why(self) -> None:
+    def test_an_invented_device_is_not_scheduled_and_the_client_gets_the_reason(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device " + GPU)
         wait_for(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
         self.assertNotIn("devices {", self.call("ListClients", on="admin").answers[0])
 
-    def test_a_pretended_one_is_for_the_self_test(self) -> None:
+    def test_a_pretended_device_is_for_the_self_test(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device ffff:01:02.0")
         wait_for(lambda: "ffff:01:02.0" in self.call("ListClients", on="admin").answers[0], "the device")
@@ -212,7 +212,7 @@ class Devices(WithDaemon):
 
 @needs_root
 class Audit(WithDaemon):
-    def test_who_became_root_is_in_the_log(self) -> None:
+    def test_the_log_names_the_user_who_became_root(self) -> None:
         login = 61238
         try:
             with open("/proc/self/loginuid", encoding="utf-8") as file:
@@ -220,7 +220,7 @@ class Audit(WithDaemon):
             with open("/proc/self/loginuid", "w", encoding="utf-8") as file:
                 file.write(str(login))
         except OSError as error:
-            self.skipTest(f"this kernel lets nobody set a login uid: {error}")
+            self.skipTest(f"this kernel does not let a login uid be set: {error}")
         try:
             pid = self.client(uid=ALICE).pid
             self.call("Hold", f"selector {{ pid: {pid} }}", on="admin")
@@ -248,7 +248,7 @@ priority = 7
         self.assertEqual(answer.status, OK, answer.text)
         return answer.answers[0]
 
-    def test_an_owner_goes_before_the_hint_and_behind_the_administrator(self) -> None:
+    def test_an_owner_overrides_the_hint_and_an_administrator_overrides_the_owner(self) -> None:
         pid = self.client("hint=10", uid=ALICE).pid
         effective = lambda: self.one(pid)["priority_effective"]  # noqa: E731
         self.assertEqual(effective(), 10)
@@ -271,12 +271,12 @@ priority = 7
         self.set(pid, "priority: 90", 0, "admin")
         self.assertEqual(effective(), 40)
 
-    def test_a_rule_goes_before_an_owner(self) -> None:
+    def test_a_rule_overrides_an_owner(self) -> None:
         pid = self.client("group=ruled", uid=ALICE).pid
         self.assertIn("a rule of the configuration sets the priority", self.set(pid, "priority: -50", ALICE))
         self.assertEqual(self.one(pid)["priority_effective"], 7)
 
-    def test_holds_of_owner_and_administrator_are_apart(self) -> None:
+    def test_holds_of_owner_and_administrator_are_separate(self) -> None:
         pid = self.client(uid=ALICE).pid
         selector = f"selector {{ pid: {pid} }}"
         held = lambda: self.one(pid)["hold"] == 1  # noqa: E731
@@ -284,12 +284,12 @@ priority = 7
         self.assertTrue(held())
         self.assertEqual(self.call("Release", selector, uid=ALICE).status, OK)
         self.assertFalse(held())
-        # An administrator's, which the owner cannot end.
+        # An administrator's hold, which the owner cannot end.
         self.assertEqual(self.call("Hold", selector, uid=0, on="admin").status, OK)
         refused = self.call("Release", selector, uid=ALICE)
         self.assertEqual(refused.status, PERMISSION_DENIED)
         self.assertIn(f"ask one to run xschedctl release --pid {pid}", refused.text)
-        # Both: the owner ends the own one, and is told.
+        # Both: the owner ends its own hold, and is told that the other stays.
         self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
         answer = self.call("Release", selector, uid=ALICE)
         self.assertIn("an administrator's hold stays", answer.answers[0])
@@ -297,7 +297,7 @@ priority = 7
         self.assertTrue(held())
         self.assertEqual(self.call("Release", selector, uid=0, on="admin").status, OK)
         self.assertFalse(held())
-        # An owner's, which an administrator can end.
+        # An owner's hold, which an administrator can end.
         self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
         self.assertEqual(self.call("Release", selector, uid=0, on="admin").status, OK)
         self.assertFalse(held())
@@ -319,32 +319,32 @@ class Selectors(WithDaemon):
         super().setUp()
         self.own, self.others = self.client(uid=ALICE).pid, [self.client(uid=BOB).pid, self.client().pid]
 
-    def test_only_own_ones_are_changed_and_the_others_counted(self) -> None:
+    def test_only_own_clients_are_changed_and_the_others_are_counted(self) -> None:
         answer = self.call("Set", "selector { all: true } priority: 9", uid=ALICE)
         self.assertEqual(answer.status, OK, answer.text)
         self.assertIn("left_out: 2", answer.answers[0])
         self.assertEqual({pid: self.one(pid)["priority_effective"] for pid in (self.own, *self.others)},
                          {self.own: 9, self.others[0]: 0, self.others[1]: 0})
 
-    def test_a_process_of_somebody_else_is_refused_by_name(self) -> None:
+    def test_another_users_process_is_refused_by_pid(self) -> None:
         for method, request in (("Set", "selector { pid: %d } priority: 9"), ("Hold", "selector { pid: %d }"),
                                 ("Release", "selector { pid: %d }"), ("Explain", "pid: %d")):
             answer = self.call(method, request % self.others[0], uid=ALICE)
             self.assertEqual(answer.status, PERMISSION_DENIED, method)
             self.assertIn(f"pid {self.others[0]} is a client of uid {BOB}", answer.text)
-        # One among own ones: nothing is changed.
+        # With one among own clients, nothing is changed.
         answer = self.call("Set", f"selector {{ pid: {self.own} pid: {self.others[0]} }} priority: 9", uid=ALICE)
         self.assertEqual(answer.status, PERMISSION_DENIED)
         self.assertEqual(self.one(self.own)["priority_effective"], 0)
         answer = self.call("Set", f"selector {{ uid: {BOB} }} priority: 9", uid=ALICE)
         self.assertEqual(answer.status, PERMISSION_DENIED)
 
-    def test_nobody_fits(self) -> None:
+    def test_no_client_matches(self) -> None:
         self.assertEqual(self.call("Set", "selector { pid: 1 } priority: 9", uid=ALICE).status, NOT_FOUND)
         self.assertEqual(self.call("Set", "priority: 9", uid=ALICE).status, INVALID_ARGUMENT)
         self.assertEqual(self.call("Set", "selector { all: true } priority: 101", uid=ALICE).status, INVALID_ARGUMENT)
 
-    def test_what_a_user_sees(self) -> None:
+    def test_a_user_sees_only_own_clients(self) -> None:
         self.assertEqual([client["pid"] for client in self.clients(uid=ALICE, on="client")], [self.own])
         self.assertIn("left_out: 2", self.call("ListClients", uid=ALICE).answers[0])
         events = " ".join(self.call("WatchEvents", "replay: true", uid=ALICE, count=2).answers)
@@ -372,7 +372,7 @@ class Selectors(WithDaemon):
 
 @needs_root
 class Ctl(WithDaemon):
-    def test_it_takes_the_socket_that_it_may_use(self) -> None:
+    def test_it_uses_the_socket_that_the_user_may_open(self) -> None:
         own, others = self.client(uid=ALICE).pid, self.client().pid
         shown = json.loads(self.ctl("ps", "--json", uid=ALICE).stdout)
         self.assertEqual(([client["pid"] for client in shown["clients"]], shown["left_out"]), ([own], 1))
@@ -388,7 +388,7 @@ class Ctl(WithDaemon):
             done = self.ctl(*words, uid=ALICE)
             self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
 
-    def test_what_needs_the_other_says_so_and_why(self) -> None:
+    def test_commands_that_need_admin_sock_say_so_and_why(self) -> None:
         self.client(uid=BOB)
         for words in (["stats"], ["reload"], ["disable"], ["enable"], ["policy", "set", "fifo"], ["set", "--priority", "1", "--all"]):
             done = self.ctl(*words, uid=ALICE)

@@ -1,4 +1,4 @@
-"""Shared by the tests in this folder: a daemon of their own, users who ask it, and clients in odd places."""
+"""Shared by the tests in this folder: a private daemon, calls by several users, and clients in unusual namespaces."""
 
 import contextlib
 import os
@@ -31,13 +31,13 @@ needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root to become severa
 
 
 def identity(uid: Optional[int], also_in: Optional[List[int]] = None) -> Dict[str, Any]:
-    """Arguments of subprocess that make the child that user."""
+    """Arguments of subprocess with which the child runs as that user."""
     return {} if uid is None else {"user": uid, "group": uid, "extra_groups": also_in or []}
 
 
 def needs(command: List[str], uid: int = 0) -> Callable[[Any], Any]:
     """Skips a class unless this is root and `command`, such as unshare, runs a program as user `uid`. A chroot has no user
-    namespaces, and no mounts of its own where its / is no mount point."""
+    namespaces, and no mounts of its own if its / is not a mount point."""
     if os.geteuid() != 0:
         return needs_root
     done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False, **identity(uid))
@@ -47,7 +47,7 @@ def needs(command: List[str], uid: int = 0) -> Callable[[Any], Any]:
 
 @contextlib.contextmanager
 def as_user(uid: int) -> Iterator[None]:
-    """What this process connects meanwhile, it connects as that user."""
+    """Connections of this process meanwhile are that user's."""
     os.setegid(uid)
     os.seteuid(uid)
     try:
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """scripted_client: a session, and what is said to it."""
+    """A process scripted_client, with one session."""
 
     def __init__(self, where: str, *words: str, uid: Optional[int] = None, prefix: Optional[List[str]] = None,
                  **popen: Any) -> None:
@@ -104,8 +104,8 @@ class Client:
 
 class WithDaemon(unittest.TestCase):
     CONFIG = ""
-    PREFIX: List[str] = []  # of the daemon's command
-    DEVICES = ["--software-gpu"]  # are what clients say
+    PREFIX: List[str] = []  # prefix of the daemon's command
+    DEVICES = ["--software-gpu"]  # devices are what clients report
 
     def setUp(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="xschedd-rights-")
@@ -123,9 +123,9 @@ class WithDaemon(unittest.TestCase):
         self.assertIsNone(self.daemon.poll(), "the daemon ended: " + self.log())
 
     def end_daemon(self) -> None:
-        """Orderly, and looked at: a leak, a race and the counts of coverage are told at the end."""
+        """By SIGTERM, with a check of the exit code: sanitizers and coverage report when the daemon ends."""
         if self.daemon.poll() is None:
-            # `unshare --fork` does not pass it on.
+            # `unshare --fork` does not pass the signal on.
             with open(f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children", encoding="utf-8") as file:
                 children = [int(pid) for pid in file.read().split()]
             for pid in children or [self.daemon.pid]:
@@ -197,7 +197,7 @@ class WithDaemon(unittest.TestCase):
         return connection
 
     def preamble(self, connection: Optional[socket.socket] = None) -> int:
-        """The status with which the daemon answers a shim's first bytes; -1: it closed without a word."""
+        """The status with which the daemon answers a shim's first bytes; -1: it closed without an answer."""
         hello = self.layout()
         connection = connection or self.connect()
         try:

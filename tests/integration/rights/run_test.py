@@ -13,7 +13,7 @@ from rights_world import ALICE, WithDaemon, needs_root
 
 @needs_root
 class Run(WithDaemon):
-    def test_it_says_at_once_what_the_program_gets(self) -> None:
+    def test_it_reports_at_once_what_the_program_gets(self) -> None:
         def run(*options: str, uid: int = ALICE) -> List[str]:
             done = self.ctl("run", *options, "--", "/bin/true", uid=uid)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -27,7 +27,7 @@ class Run(WithDaemon):
         self.assertEqual(run("--priority", "50", uid=0), [])
         self.daemon.send_signal(signal.SIGSTOP)
         begun = time.monotonic()
-        self.assertEqual(run("--priority", "50"), [], "a daemon that stands still is not waited for")
+        self.assertEqual(run("--priority", "50"), [], "run does not wait for a stopped daemon")
         self.assertLess(time.monotonic() - begun, 30)
         self.daemon.send_signal(signal.SIGCONT)
 

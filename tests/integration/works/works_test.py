@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Acceptance's sections works and worth on the software GPU, in very short runs: what a report has to have, and what is
-certain of its figures whatever the machine does beside. How long anything takes is not looked at.
+"""Acceptance's sections works and worth on the software GPU, in very short runs: the parts of a report, and relations between
+its figures that hold on a busy machine, too. Times are not checked.
 
 Usage: works_test.py SCRIPT XSCHEDCTL SOFTGPU_RUN SOURCE_ROOT
 """
@@ -28,12 +28,12 @@ def acceptance(folder, *words, minutes):
 
 
 def setUpModule():
-    # The software GPU keeps its memory for programs that come later.
+    # The shared object of the software GPU outlives its programs.
     unittest.addModuleCleanup(pathlib.Path(f"/dev/shm/softgpu.{DEVICE}").unlink, missing_ok=True)
 
 
 def on_this_device():
-    """Processes whose environment says that they run on this test's device."""
+    """Processes that run on this test's device, by their environment."""
     mine = f"SOFTGPU_NAME={DEVICE}".encode()
     for path in glob.glob("/proc/[0-9]*/environ"):
         try:
@@ -62,9 +62,9 @@ class Report(unittest.TestCase):
         self.assertEqual(list(self.sections), ["works", "worth"])
         for section in self.sections.values():
             self.assertIn(section["verdict"], ("yes", "partly", "no") if section["name"] == "works" else (
-                "yes", "partly", "no", "unknown"), section)  # in so short a time there may be too few requests
+                "yes", "partly", "no", "unknown"), section)  # a run this short may have too few requests
 
-    def test_every_part_is_there_or_said_to_be_skipped(self):
+    def test_every_part_is_present_or_named_as_skipped(self):
         text = json.dumps([self.sections["works"]["findings"], self.sections["works"]["skipped"]])
         for part in (*SCENARIOS, "the default stream", "8 threads", "live set", "PyTorch"):
             self.assertIn(part, text)
@@ -81,19 +81,19 @@ class Report(unittest.TestCase):
         self.assertFalse([change for change in changes if "live set: 0 of" in change], changes)
         self.assertFalse([finding for finding in self.sections["works"]["findings"] if "other results" in finding["what"]])
 
-    def test_each_goal_stands_beside_its_figure(self):
+    def test_each_figure_has_its_goal(self):
         for finding in self.sections["works"]["findings"]:
             if any(finding["what"].startswith(name) for name in SCENARIOS) and "reference" not in finding["what"]:
                 self.assertIn("goal:", finding["what"])
 
-    def test_orders_that_are_certain(self):
+    def test_order_of_figures(self):
         table = self.table("works", "Latency of the important program")
         self.assertTrue(table["rows"])
         for row in table["rows"]:
             values = dict(zip(table["columns"], row["values"]))
             for way in ("alone", "native", "xschedd"):
                 self.assertLessEqual(values[f"p50 {way}, ms"], values[f"p99 {way}, ms"], row)
-            # Kernels that fill the device wait for each other: nobody is faster beside others.
+            # Kernels that fill the device wait for each other, so no program is faster beside others.
             self.assertLess(values["p50 alone, ms"], values["p50 native, ms"], row)
         times = {row["name"]: row["values"] for row in self.table("worth", "How long a transition takes")["rows"]}
         known, shut = times["from a request to the daemon's knowing"], times["from a request to the others' gate"]
@@ -103,7 +103,7 @@ class Report(unittest.TestCase):
             self.assertLessEqual(values[0], values[1])
             self.assertGreaterEqual(values[0], 0)
 
-    def test_pages_have_a_picture_for_each_scenario_and_say_what_they_are(self):
+    def test_pages_have_a_picture_for_each_scenario_and_name_the_software_gpu(self):
         page = (pathlib.Path(self.report) / "report.html").read_text(encoding="utf-8")
         text = (pathlib.Path(self.report) / "report.md").read_text(encoding="utf-8")
         for made in (page, text, self.said.stdout):
@@ -115,14 +115,14 @@ class Report(unittest.TestCase):
             tree.fromstring("<svg" + picture)
         self.assertEqual(len(pictures), rows + 2)  # and one of each section's findings
 
-    def test_it_is_of_the_schema(self):
+    def test_it_matches_the_schema(self):
         import schema
         self.assertEqual(schema.problems(schema.read(), self.results), [])
 
     def test_nothing_is_left(self):
         self.assertEqual(list(on_this_device()), [])
 
-    def test_with_no_time_it_says_so(self):
+    def test_without_time_the_skips_say_so(self):
         report = os.path.join(self.folder.name, "short")
         said = acceptance(report, "--sections", "works", minutes=0.03)
         self.assertEqual(said.returncode, 0, said.stderr)

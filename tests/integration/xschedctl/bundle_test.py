@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl support-bundle: what is in the file, what is not, and what happens if something is missing.
+"""xschedctl support-bundle: the content of the file, what it leaves out, and what is reported as missing.
 Usage: see ctl_world.py"""
 
 import os
@@ -21,7 +21,7 @@ def content(path):
 
 
 class NoDaemon(WithFolder):
-    def test_it_has_what_can_be_had(self):
+    def test_it_contains_what_can_be_collected(self):
         path = os.path.join(self.folder, "bundle.tar")
         done = self.ctl("support-bundle", "-o", path, XSCHEDD_PRIORITY=MARK, LD_LIBRARY_PATH="/opt/" + MARK)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, path + "\n", ""))
@@ -33,7 +33,7 @@ class NoDaemon(WithFolder):
         for name, text in parts.items():
             self.assertNotIn(MARK, text, name)
 
-    def test_its_name_by_default(self):
+    def test_the_default_name(self):
         done = subprocess.run([ctl_world.CTL, "support-bundle"], cwd=self.folder, capture_output=True, text=True,
                               check=False, timeout=ctl_world.LIMIT_S,
                               env=ctl_world.environment(XSCHEDD_RUNTIME_DIR=self.folder))
@@ -48,7 +48,7 @@ class NoDaemon(WithFolder):
 
 
 class Beside(WithDaemon):
-    def test_nothing_of_a_clients_words(self):
+    def test_it_contains_no_text_of_a_client(self):
         pid = self.client("--group", MARK)
         self.assertIn(MARK, self.ctl("ps").stdout)
         path = os.path.join(self.folder, "bundle.tar")

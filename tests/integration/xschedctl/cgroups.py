@@ -13,7 +13,7 @@ from benchlib import cgroups  # noqa: E402
 
 
 def find_root():
-    """Where they can be made; None: this machine does not let us."""
+    """The folder in which they can be made; None: this machine does not allow it."""
     root = cgroups.hierarchy()
     if root is None:
         return None
@@ -44,7 +44,7 @@ class Cgroup:
         return inner
 
     def remove(self):
-        """And what is below it; ends what is in there."""
+        """Removes it and the cgroups below it, and ends the processes in them."""
         for folder in sorted(self.folder.rglob("*/"), reverse=True) + [self.folder]:
             end = time.monotonic() + 30
             while folder.is_dir():
@@ -62,7 +62,7 @@ class Cgroup:
 
 
 def make(test):
-    """One for this test."""
+    """A cgroup for this test."""
     cgroup = Cgroup(pathlib.Path(tempfile.mkdtemp(prefix="xschedd-test-", dir=ROOT)))
     test.addCleanup(cgroup.remove)
     return cgroup

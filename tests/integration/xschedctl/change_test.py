@@ -31,7 +31,7 @@ class Change(WithDaemon):
         self.json("set", "--reset", "--pid", str(pid))
         self.assertEqual(self.clients()[pid]["priority_effective"], 5)
 
-    def test_weights_are_set_and_reset_apart_from_priorities(self):
+    def test_weights_are_set_and_reset_independently_of_priorities(self):
         pid = self.client("--priority", "5")
         would = self.json("set", "--weight", "300", "--pid", str(pid), "--dry-run")
         self.assertEqual((would["changes"][0]["weight_before"], would["changes"][0]["weight_after"]), (100, 300))
@@ -109,7 +109,7 @@ class Change(WithDaemon):
                                     stdout=subprocess.PIPE, text=True)
         self.children.append(follower)
         self.addCleanup(follower.stdout.close)
-        # Nothing tells when the follower has begun to listen: changes go on until it shows one.
+        # The follower does not show when it begins to listen, so changes are made until it shows one.
         shown = []
         for priority in range(11, 100):
             self.json("set", "--priority", str(priority), "--pid", str(pid))
@@ -118,7 +118,7 @@ class Change(WithDaemon):
         self.assertTrue(shown)
         self.assertIn(json.loads(follower.stdout.readline())["priority"], range(11, priority + 1))
 
-    def test_everything_answers_in_json(self):
+    def test_every_command_answers_in_json(self):
         pid = self.client("--busy")
         for words in (["ps"], ["ps", "--devices"], ["policy", "get"], ["stats"], ["version"], ["reload"],
                       ["explain", str(pid)], ["disable"], ["enable"]):

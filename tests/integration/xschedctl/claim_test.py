@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Claims on real cgroups: to whom they apply, their effect, when they end, and who gets none.
+"""Claims on real cgroups: the processes they apply to, their effect, when they end, and processes that get none.
 
 Usage: claim_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
@@ -16,7 +16,7 @@ from ctl_world import WithDaemon
 
 
 class Wrong(WithDaemon):
-    """What needs no cgroup of our own."""
+    """Tests that need no cgroup."""
 
     def test_each_wrong_claim_is_one_line_with_a_remedy(self):
         put = ["claim", "put"]
@@ -58,7 +58,7 @@ class Claims(WithDaemon):
     def claims(self):
         return [claim["name"] for claim in self.json("claim", "list")["claims"]]
 
-    def test_a_client_has_it_from_the_first_and_follows_it_at_once(self):
+    def test_a_client_has_it_from_its_start_and_follows_changes_at_once(self):
         self.put("job-17", None, "--priority", 20, "--label", "job=17", "--label", "step=0")
         pid = self.client("--priority", 50, into=self.cgroup)
         outside = self.client("--priority", 50)
@@ -72,7 +72,7 @@ class Claims(WithDaemon):
         self.assertIn('(priority 20 by claim "job-17" of job 17.0, weight 100)', self.ctl("explain", str(pid)).stdout)
         self.put("job-17", None, "--priority", -20, "--weight", 300)
         self.assertEqual((self.priority(pid), self.clients()[pid]["weight"]), ((-20, "claim"), 300))
-        # The administrator's word goes before it.
+        # The administrator's setting overrides it.
         self.json("set", "--priority", "7", str(pid))
         self.assertEqual(self.priority(pid), (7, "admin"))
         self.json("set", "--reset", str(pid))
@@ -85,7 +85,7 @@ class Claims(WithDaemon):
                      'claim "job-17" has ended: removed by uid 0'):
             self.assertIn(said, events)
 
-    def test_what_is_below_is_meant_too_and_the_innermost_counts(self):
+    def test_it_applies_to_cgroups_below_and_the_innermost_claim_counts(self):
         inner = self.cgroup.below("step")
         pid = self.client("--priority", 50, into=inner.below("task"))
         self.put("outer", self.cgroup, "--priority", 1)
@@ -95,7 +95,7 @@ class Claims(WithDaemon):
         self.json("claim", "rm", "inner")
         self.assertEqual(self.priority(pid), (1, "claim"))
 
-    def test_it_ends_by_its_time_unless_it_is_put_again(self):
+    def test_it_ends_after_its_ttl_unless_it_is_put_again(self):
         pid = self.client("--priority", 50, into=self.cgroup)
         for _ in range(3):
             self.put("job-17", None, "--priority", 20, "--ttl", "1h")
@@ -105,12 +105,12 @@ class Claims(WithDaemon):
         self.wait(lambda: self.priority(pid) == (50, "hint"), "the claim is over")
         self.assertEqual(self.claims(), [])
 
-    def test_a_cgroup_that_is_made_again_is_another(self):
+    def test_it_does_not_apply_to_a_cgroup_that_is_made_again(self):
         inner = self.cgroup.below("job")
         self.put("job-17", inner, "--priority", 20)
         inner.remove()
         inner.make()
-        # Before and after the daemon has looked.
+        # Before and after the daemon has checked its cgroups.
         self.assertEqual(self.priority(self.client("--priority", 50, into=inner)), (50, "hint"))
         self.wait(lambda: self.claims() == [], "it has ended with its cgroup")
         self.assertEqual(self.priority(self.client("--priority", 49, into=inner)), (49, "hint"))
@@ -121,12 +121,12 @@ class Claims(WithDaemon):
         self.put("one")
         self.fails(2, "claim", "put", "two", "--cgroup", self.cgroup.path, says=('has claim "one" already',))
 
-    def test_who_moves_into_a_claimed_cgroup_later_or_has_a_like_name_gets_nothing(self):
+    def test_a_process_that_moves_there_later_or_into_a_similar_name_gets_nothing(self):
         claimed = self.cgroup.below("job")
         self.put("job-17", claimed, "--priority", 20)
         like = [self.client("--priority", 50, into=self.cgroup.below(name)) for name in ("job2", "jobs", "nojob", "job (deleted)")]
         self.assertEqual({self.priority(pid) for pid in like}, {(50, "hint")})
-        # Who it is was said when it connected.
+        # Its cgroup was read when it connected.
         (claimed.folder / "cgroup.procs").write_text(str(like[0]))
         self.put("job-17", claimed, "--priority", 21)
         self.assertEqual(self.priority(like[0]), (50, "hint"))
@@ -135,17 +135,17 @@ class Claims(WithDaemon):
         self.put("job-17", claimed, "--priority", 22)
         self.assertEqual(self.priority(mine), (22, "claim"))
 
-    def test_a_group_is_of_those_who_may_name_it(self):
+    def test_only_claims_that_name_a_group_join_it(self):
         inside = [self.client("--priority", 50, "--group", "ranks", into=self.cgroup) for _ in range(2)]
         stranger = self.client("--priority", 49, "--group", "ranks")
         self.put("job-17", None, "--ceiling", 5)
-        # The stranger's priority is not theirs by knowing a name, nor theirs his.
+        # A client that only knows the group's name does not share its priority.
         self.assertEqual([self.priority(pid)[0] for pid in inside], [5, 5])
         self.assertEqual(self.priority(stranger)[0], 49)
 
 
 class Sockets(WithDaemon):
-    """Whoever connects there has the claim: no cgroup is needed."""
+    """Clients that connect there have the claim: no cgroup is needed."""
 
     def put(self, *words):
         claim = self.json("claim", "put", "web-1", "--socket", "--label", "pod=web-1", *map(str, words))["claim"]
@@ -157,7 +157,7 @@ class Sockets(WithDaemon):
         client = self.clients()[pid]
         return client["priority_effective"], client["priority_source"]
 
-    def test_who_connects_there_has_the_claim_until_it_ends(self):
+    def test_a_client_that_connects_there_has_the_claim_until_it_ends(self):
         folder = self.put("--priority", 20)
         self.assertIn(f"mount {folder} as", self.ctl("claim", "put", "web-1", "--socket", "--priority", 20).stdout)
         inside = self.start(ctl_world.CLIENT, "--runtime-dir", folder, "--priority", "50").pid
@@ -169,14 +169,14 @@ class Sockets(WithDaemon):
         self.assertEqual(self.listed(inside), (21, "claim"))
         self.assertEqual(os.stat(folder).st_ino, before)
         self.json("claim", "rm", "web-1")
-        # It stays in a container, where root does not raise itself.
+        # It is still in a container, where root cannot raise itself.
         self.assertEqual(self.listed(inside), (0, "hint"))
         self.assertFalse(os.path.exists(folder))
-        # One of its name is another.
+        # A later claim of the same name is another.
         self.put("--priority", 22)
         self.assertEqual(self.listed(inside), (0, "hint"))
 
-    def test_its_user_manages_its_own_there(self):
+    def test_a_user_manages_its_own_clients_there(self):
         folder = self.put("--ceiling", 30)
         inside = self.start(ctl_world.CLIENT, "--runtime-dir", folder, "--priority", "50").pid
         self.assertEqual(self.listed(inside), (30, "hint"))
@@ -189,7 +189,7 @@ class Sockets(WithDaemon):
         self.assertEqual(done.returncode, 4, done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
-    def test_a_user_of_the_host_reaches_no_socket_unless_it_is_mounted_for_it(self):
+    def test_a_user_of_the_host_reaches_only_a_socket_that_is_mounted_for_it(self):
         folder = self.put("--priority", 20)
         os.chmod(self.folder, 0o755)
         self.assertEqual(os.stat(os.path.dirname(folder)).st_mode & 0o777, 0o700)

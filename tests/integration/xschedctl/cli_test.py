@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command line itself: selectors everywhere, --dry-run, mistyped words, exit statuses in each document, and what a terminal
-is sent: colour, width, the pager. Usage: see ctl_world.py
+"""The command line itself: selectors, --dry-run, mistyped words, exit statuses in each document, and output on a terminal:
+colour, width, the pager. Usage: see ctl_world.py
 """
 
 import json
@@ -30,7 +30,7 @@ class Words(WithFolder):
         for command in BY_SELECTOR:
             self.assertLessEqual(SELECTORS, self.options(command), command)
 
-    def test_what_changes_something_can_be_tried(self):
+    def test_every_command_that_changes_something_has_a_dry_run(self):
         for command in CHANGING:
             self.assertIn("--dry-run", self.options(*command), command)
 
@@ -63,14 +63,14 @@ class Words(WithFolder):
             self.assertTrue(plain(text).startswith(plain(table[number]).split(" or a value")[0]), (number, text))
 
     def test_a_session_of_each_command_is_recorded(self):
-        # The record that was made last: docs/results has it, or else the archive.
+        # The newest record is in docs/results, or else in the archive.
         made = [*sorted(ROOT.glob("docs/archive/*/sessions.md")), *ROOT.glob("docs/results/sessions.md")]
         recorded = made[-1].read_text()
         inner = self.ctl("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
         for name in set(re.findall(r"^  (\S+)", inner, re.MULTILINE)):
             self.assertRegex(recorded, rf"(?m)^\$ xschedctl {name}\b", "record the sessions again: tools/sessions/record")
 
-    def test_run_says_what_it_would_start(self):
+    def test_run_shows_what_it_would_start(self):
         done = self.ctl("run", "--dry-run", "--shim", "/dev/null", "--priority", "5", "--deadline", "33ms", "--", "false", "\x1b[31m")
         self.assertEqual(done.returncode, 0, done.stderr)
         for part in ("would run: false ?[31m\n", "  LD_PRELOAD=/dev/null\n", "  XSCHEDD_PRIORITY=5\n",
@@ -81,7 +81,7 @@ class Words(WithFolder):
         self.fails(126, "run", "--shim", "/dev/null", "--", self.file("plain", "text"), says=["may execute"], warns=True)
         self.fails(2, "run", "--dry-run", "--priority", "500", "--", "true", says=["-100 to 100"])
 
-    def test_version_tells_the_memory_that_it_speaks(self):
+    def test_version_shows_the_layout_of_shared_memory(self):
         self.assertRegex(self.ctl("version").stdout, r"^xschedctl \S+ \(ABI \d+, layout [0-9a-f]{16}\)\n$")
 
 
@@ -129,13 +129,13 @@ class Selecting(WithDaemon):
                               (["--exe", "fake_client"], {high, low}), (["--pid", high, "--pid", low], {high, low})):
             self.assertEqual(pids(*words), wanted, words)
 
-    def test_events_that_follow_see_who_comes_later(self):
+    def test_events_that_follow_show_later_clients(self):
         follower = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "events", "--follow", "--group",
                                      "later"], stdout=subprocess.PIPE, text=True)
         self.children.append(follower)
         self.addCleanup(follower.stdout.close)
         self.client("--group", "sooner")
-        # Until the follower is there nothing is seen: changes go on until one is.
+        # Changes are made until the follower shows one.
         later = self.client("--group", "later")
         changer = subprocess.Popen(["sh", "-c", 'i=0; while i=$((i + 1)); do "$0" --runtime-dir "$1" set --priority '
                                     '$((i % 9)) --all >&-; done', ctl_world.CTL, self.folder])
@@ -169,22 +169,22 @@ class OnTerminal(WithDaemon):
         self.held_pair()
         for words in (["ps"], ["ps", "--devices"], ["config", "show"], ["set", "--priority", "1", "--all", "--dry-run"]):
             for columns in (80, 120, 200):
-                # $COLUMNS, because the size may come after it has looked.
+                # $COLUMNS, because the terminal's size may be set after xschedctl has read it.
                 status, said = self.on_terminal(*words, columns=columns, NO_COLOR="1", COLUMNS=str(columns))
                 self.assertEqual(status, 0)
                 table = [line for line in said.splitlines() if not line.startswith("(")]
                 self.assertLessEqual(max(map(len, table)), columns, words)
         doctor = self.on_terminal("doctor", NO_COLOR="1", COLUMNS="100")[1].splitlines()
-        # A path is not broken, and whoever builds chooses it.
+        # A path is not broken, and its length depends on the build folder.
         self.assertLessEqual(max(len(line) for line in doctor if self.folder not in line and "/lib" not in line), 100)
         self.assertIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="220")[1])
         self.assertNotIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="80")[1])
         self.assertIn("WAITS-FOR", self.ctl("ps", COLUMNS="80").stdout)
 
-    def test_long_answers_come_by_a_pager(self):
+    def test_long_answers_go_through_a_pager(self):
         mark = self.file("pager", "#!/bin/sh\necho PAGED\ncat\n")
         os.chmod(mark, 0o755)
-        # The size of the terminal is set after its start: a shell in between waits for it.
+        # The size of the terminal is set after the program's start, so a shell waits for it first.
         def shown(*words, **more):
             program = self.file("wait", 'while [ "$(stty size | cut -d" " -f1)" = 0 ]; do sleep 0.02; done; exec "$@"\n')
             return self.in_shell(program, *words, **more)
@@ -202,7 +202,7 @@ class OnTerminal(WithDaemon):
         real = ctl_world.CTL
         ctl_world.CTL = "/bin/sh"
         try:
-            # on_terminal puts "--runtime-dir FOLDER" in front, which the shell is not to see.
+            # on_terminal puts "--runtime-dir FOLDER" in front, which is not for the shell.
             wrapper = self.file("wrapper", f'exec sh {program} {real} --runtime-dir "$@"\n')
             ctl_world.CTL = self.file("start", f'#!/bin/sh\nshift\nexec sh {wrapper} "$@"\n')
             os.chmod(ctl_world.CTL, 0o755)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""xschedctl's completions, asked as a shell asks them: each command and each option that --help lists is offered, where it
-belongs, and nothing else; values by their kind. bash: the function itself; zsh: an interactive one on a terminal, if there is
-one. No daemon.
+"""xschedctl's completions, called as a shell calls them: exactly the commands and options that --help lists are offered, in
+their places, and values by their kind. bash: the function itself; zsh: an interactive shell on a terminal, if it is
+installed. No daemon.
 
 usage: completion_test.py XSCHEDCTL XSCHEDD
 """
@@ -63,7 +63,7 @@ class Bash(unittest.TestCase):
         cls.pretended.chmod(0o755)
 
     def offered(self, *words):
-        """What is offered for the last of `words`."""
+        """The words that are offered for the last of `words`."""
         program = ('source "$1"; shift; COMP_WORDS=(xschedctl "$@"); COMP_CWORD=$#; COMP_LINE="${COMP_WORDS[*]}"; '
                    '_xschedctl; printf "%s\\n" "${COMPREPLY[@]}"')
         environment = {**os.environ, "PATH": f"{self.pretended.parent}:{os.environ['PATH']}"}
@@ -99,9 +99,9 @@ class Bash(unittest.TestCase):
         self.assertIn("root", self.offered("ps", "--uid", "ro"))
         self.assertEqual(self.offered("set", "--pid", ""), {"4711", "4712"})
         self.assertEqual(self.offered("explain", ""), {"4711", "4712"})
-        self.assertEqual(self.offered("set", "--priority", ""), set(), "a number is the user's to say")
+        self.assertEqual(self.offered("set", "--priority", ""), set(), "numbers are not completed")
 
-    def test_a_value_is_no_command(self):
+    def test_a_value_is_not_taken_for_a_command(self):
         self.assertIn("--weight", self.offered("set", "--group", "ps", "-"))
         self.assertNotIn("--devices", self.offered("set", "--group", "ps", "-"))
         self.assertEqual(self.offered("--runtime-dir", "ps", "policy", "g"), {"get"})
@@ -146,15 +146,15 @@ class Zsh(unittest.TestCase):
                 self.seen = self.seen[match.end():]
                 return match
             if not select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0]:
-                raise AssertionError(f"not seen: {pattern}; {self.seen!r}")
+                raise AssertionError(f"no output matches: {pattern}; {self.seen!r}")
             self.seen += os.read(self.terminal, 4096).decode(errors="replace")
 
     def completed(self, line):
-        """What becomes of a line when Tab is pressed behind it."""
+        """The line after Tab is pressed behind it."""
         self.send(line + "\t\x0f")
         return self.read_until(r"BUF<(.*?)>").group(1).rstrip()
 
-    def test_what_tab_makes_of_a_line(self):
+    def test_tab_completes_a_line(self):
         for part, whole in (("--run", "--runtime-dir="), ("rele", "release"), ("policy se", "policy set"),
                             ("policy set --gua", "policy set --guard="), ("policy set la", "policy set laxity"),
                             ("set --reset=we", "set --reset=weight"), ("ps --dev", "ps --devices"), ("ps --js", "ps --json"),

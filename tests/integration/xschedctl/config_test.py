@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl config check and show, and what reload, disable and enable would do. Usage: see ctl_world.py"""
+"""xschedctl config check and show; reload, disable and enable, and their dry runs. Usage: see ctl_world.py"""
 
 import os
 import pathlib
@@ -50,7 +50,7 @@ class Check(WithFolder):
             else:
                 self.assertEqual(ours.stdout, path + ": good\n")
 
-    def test_what_is_beside_it_is_read_too(self):
+    def test_files_of_conf_d_are_read_too(self):
         main = self.file("main.toml", "[policy]\nturn_ms = 30\nname = \"share\"\n")
         drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 40\n")
         self.file("conf.d/6.toml.old", "nothing")
@@ -80,7 +80,7 @@ class Check(WithFolder):
         self.fails(1, "config", "show", "--file", self.file("bad.toml", "a = 1\n"), says=["bad.toml:1:1"])
         self.fails(3, "config", "show", says=["--offline"])
 
-    def test_what_is_quoted_reaches_no_terminal(self):
+    def test_quoted_text_of_the_file_has_no_control_characters(self):
         done = self.ctl("config", "check", self.file("odd.toml", '"\\u001b[31m" = 1\n'))
         self.assertEqual(done.returncode, 1)
         self.assertNotIn("\x1b", done.stdout)
@@ -89,7 +89,7 @@ class Check(WithFolder):
 class Show(WithDaemon):
     CONFIG = "[policy]\nturn_ms = 30\nlinger_us = 200\n\n[[rule]]\nexe = \"train\"\npriority = -20\n"
 
-    def test_each_value_says_where_it_is_from(self):
+    def test_each_value_has_its_source(self):
         shown = settings(self.json("config", "show"))
         turn, linger, lease = shown["policy.turn_ms"], shown["policy.linger_us"], shown["daemon.lease_ms"]
         self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 50, "ms", True))
@@ -126,20 +126,20 @@ class Show(WithDaemon):
         self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)
         self.assertIn(f"which reads {self.config})", text)
 
-    def test_offline_is_what_the_file_says(self):
+    def test_offline_shows_the_file(self):
         self.json("policy", "set", "--turn", "40ms")
         shown = self.json("config", "show", "--file", self.config)
         self.assertFalse(shown["in_force"])
         self.assertEqual(settings(shown)["policy.turn_ms"]["value"], 30)
 
-    def test_the_daemons_option_goes_before_the_file(self):
+    def test_the_daemons_option_overrides_the_file(self):
         self.daemon.kill()
         self.daemon.wait()
         self.start_daemon("--policy", "fifo")
         name = settings(self.json("config", "show"))["policy.name"]
         self.assertEqual((name["value"], name["source"], name["differs"]), ("fifo", "option", True))
 
-    def test_reload_says_what_it_would_change(self):
+    def test_a_dry_run_of_reload_shows_its_changes(self):
         self.assertEqual(self.json("reload", "--dry-run")["changes"], [])
         self.assertIn("would change nothing", self.ctl("reload", "--dry-run").stdout)
         self.file("xschedd.toml", "[policy]\nturn_ms = 35\n")
@@ -156,7 +156,7 @@ class Show(WithDaemon):
         self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would keep the old configuration"])
         self.fails(6, "reload", says=["the old configuration stays"])
 
-    def test_reload_reads_what_is_beside_the_file(self):
+    def test_reload_reads_files_of_conf_d(self):
         drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 45\n[[rule]]\nexe = \"x\"\nweight = 2\n")
         would = self.json("reload", "--dry-run")
         self.assertEqual({one["key"]: one["after"] for one in would["changes"]},
@@ -175,20 +175,20 @@ class Show(WithDaemon):
         self.json("reload")
         self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 30)
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become another user")
     def test_it_is_for_administrators(self):
-        os.chmod(self.folder, 0o711)  # others reach the sockets
+        os.chmod(self.folder, 0o711)  # so that other users reach the sockets
         done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", ctl_world.CTL,
                                "--runtime-dir", self.folder, "config", "show"], capture_output=True, text=True, check=False,
                               timeout=ctl_world.LIMIT_S, env=ctl_world.environment())
         self.assertEqual((done.returncode, done.stdout), (4, ""))
         self.assertIn("GetConfig is for administrators", done.stderr)
 
-    def test_disable_and_enable_say_whom_they_would_concern(self):
+    def test_dry_runs_of_disable_and_enable_count_clients(self):
         self.client()
         self.assertEqual(self.json("disable", "--dry-run"), {
             "schema": "xschedctl/disable/1", "dry_run": True, "clients": 1, "was_disabled": False})
-        self.client()  # still let in
+        self.client()  # still admitted
         self.assertIn("until xschedctl enable", self.ctl("disable").stdout)
         self.assertIn("was disabled already", self.ctl("disable").stdout)
         self.assertTrue(self.json("enable", "--dry-run")["dry_run"])
@@ -242,13 +242,13 @@ class Persist(WithDaemon):
         self.assertEqual([self.one(key)["value"] for key in ("policy.turn_ms", "policy.name", "device.time_slices")],
                          [40, "share", "off"])
         self.assertEqual(self.json("reload", "--dry-run")["changes"], [])
-        # What is set without it goes before it until the next reload.
+        # A setting without --persist overrides it until the next reload.
         self.json("policy", "set", "--turn", "50ms")
         self.assertEqual((self.one("policy.turn_ms")["value"], self.one("policy.turn_ms")["source"]), (50, "administrator"))
         self.json("reload")
         self.assertEqual((self.one("policy.turn_ms")["value"], self.one("policy.turn_ms")["file"]), (40, self.kept))
 
-    def test_what_else_changed_in_the_files_waits_for_a_reload(self):
+    def test_other_changes_of_the_files_wait_for_a_reload(self):
         self.file("xschedd.toml", "[policy]\nturn_ms = 30\nlinger_us = 999\n[daemon]\nlease_ms = 200\n")
         self.json("policy", "set", "--turn", "40ms", "--persist")
         self.assertEqual((self.one("policy.linger_us")["value"], self.one("policy.linger_us")["source"]), (200, "default"))
@@ -258,7 +258,7 @@ class Persist(WithDaemon):
         self.assertIsNone(self.json("policy", "set", "--turn", "40ms", "--persist", "--dry-run")["file"])
         self.changed_nothing()
 
-    def test_refused_it_leaves_all_as_it_was(self):
+    def test_a_refused_setting_changes_nothing(self):
         self.fails(2, "policy", "set", "best", "--persist")
         self.changed_nothing()
         later = self.file("conf.d/60-site.toml", "[policy]\nturn_ms = 60\n")
@@ -277,7 +277,7 @@ class Persist(WithDaemon):
         self.fails(6, "policy", "set", "--turn", "45ms", "--persist", says=["contains more than the policy"])
         self.changed_nothing(40, "[[rule]]\nuid = 1\nweight = 2\n")
 
-    def test_an_option_of_the_daemon_goes_before_it(self):
+    def test_an_option_of_the_daemon_overrides_it(self):
         self.restart("--policy", "fifo")
         self.fails(6, "policy", "set", "share", "--persist", says=["started with --policy fifo", "nothing was changed"])
         self.changed_nothing()

@@ -19,7 +19,7 @@ CTL, DAEMON, CLIENT = "", "", ""
 
 
 def take(arguments):
-    """XSCHEDCTL XSCHEDD FAKE_CLIENT; what remains is unittest's."""
+    """Takes XSCHEDCTL XSCHEDD FAKE_CLIENT from the arguments; the rest is unittest's."""
     global CTL, DAEMON, CLIENT
     CTL, DAEMON, CLIENT = (os.path.abspath(path) for path in arguments[1:4])
     return [arguments[0], *arguments[4:]]
@@ -45,7 +45,7 @@ class WithFolder(unittest.TestCase):
                 child.kill()
                 child.wait()
                 continue
-            # Asked to end, it reports what a sanitizer has found, and writes the counts of coverage.
+            # By SIGTERM, so that a sanitizer reports what it has found, and coverage is written.
             child.terminate()
             try:
                 child.wait(LIMIT_S)
@@ -71,7 +71,7 @@ class WithFolder(unittest.TestCase):
         return path
 
     def ctl(self, *words, prefix=(), **more):
-        """`prefix`: the words of a program that starts it."""
+        """`prefix`: a command that starts it."""
         return subprocess.run([*prefix, CTL, "--runtime-dir", self.folder, *map(str, words)], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment(**more))
 
@@ -81,7 +81,7 @@ class WithFolder(unittest.TestCase):
         return json.loads(done.stdout)
 
     def fails(self, status, *words, says=(), warns=False, prefix=()):
-        """An error is one line; `warns`: behind one of a warning. `prefix`: as for ctl."""
+        """Checks that an error is one line; `warns`: after a line with a warning. `prefix`: as for ctl."""
         done = self.ctl(*words, prefix=prefix)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 2 if warns else 1, done.stderr)
@@ -96,11 +96,11 @@ class WithFolder(unittest.TestCase):
             time.sleep(0.02)
 
     def seen(self):
-        """What a failure shows of the test's own."""
+        """Text of the test for a failure's message."""
         return ""
 
     def on_terminal(self, *words, columns=100, rows=100, keys="", **more):
-        """(exit status, what a terminal of this size was sent)."""
+        """(exit status, the output to a terminal of this size)."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.execve(CTL, [CTL, "--runtime-dir", self.folder, *map(str, words)], environment(**more))
@@ -125,7 +125,7 @@ class WithFolder(unittest.TestCase):
 
 class WithDaemon(WithFolder):
     CONFIG = ""
-    DEVICES = ["--software-gpu"]  # are what clients say
+    DEVICES = ["--software-gpu"]  # devices are what clients report
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl doctor: what it finds without a daemon, beside one, in a process and in a container.
+"""xschedctl doctor: its findings without a daemon, beside one, in a process and in a container.
 
 Usage: doctor_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
@@ -72,7 +72,7 @@ class WithoutDaemon(WithFolder):
         self.assertIn("there is no pid 4194999", self.findings(
             self.ctl("doctor", "--json", "--pid", "4194999"))["process"])
 
-    def test_doctor_looks_at_a_container(self):
+    def test_doctor_checks_a_container(self):
         root = os.path.join(self.folder, "root")
         os.mkdir(root)
         found = self.findings(self.ctl("doctor", "--json", "--root", root))["root"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who waits for whom, as shown by ps and explain and recorded by trace.
+"""Which client waits for which, as shown by ps and explain and recorded by trace.
 
 Usage: explain_trace_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
@@ -30,7 +30,7 @@ class Explain(WithDaemon):
         self.assertEqual(len(self.ctl("ps", "--no-header").stdout.splitlines()), 2)
         self.assertEqual(len(self.ctl("ps", "--no-header", "--pid", str(low)).stdout.splitlines()), 1)
 
-    def test_explain_says_who_and_what_to_type(self):
+    def test_explain_names_the_other_client_and_commands(self):
         high = self.client("--priority", "5", "--busy")
         low = self.client("--priority", "-5", "--busy")
 
@@ -38,41 +38,41 @@ class Explain(WithDaemon):
             device = self.json("explain", str(low))["devices"][0]
             return device["held_ns"] > device["observed_ns"] // 4
         self.wait(held_for_long, "the lower one has been held for a quarter of its time")
-        told = self.json("explain", str(low))
-        self.assertEqual(told["causes"][0]["for_pid"], high)
-        self.assertEqual(told["causes"][0]["rule"], "priority")
-        self.assertIn(f"priority: pid {high} (", told["causes"][0]["reason"])
-        self.assertIn(os.path.basename(ctl_world.CLIENT), told["causes"][0]["reason"])
-        device = told["devices"][0]
+        answer = self.json("explain", str(low))
+        self.assertEqual(answer["causes"][0]["for_pid"], high)
+        self.assertEqual(answer["causes"][0]["rule"], "priority")
+        self.assertIn(f"priority: pid {high} (", answer["causes"][0]["reason"])
+        self.assertIn(os.path.basename(ctl_world.CLIENT), answer["causes"][0]["reason"])
+        device = answer["devices"][0]
         self.assertEqual(device["running_ns"] + device["held_ns"] + device["idle_ns"] + device["untracked_ns"],
                          device["observed_ns"])
-        command = told["remedies"][0]["command"]
+        command = answer["remedies"][0]["command"]
         self.assertEqual(command, f"xschedctl set --priority 5 --pid {low}")
         text = self.ctl("explain", str(low)).stdout
         self.assertIn("what to do:", text)
         self.assertIn(command, text)
-        # What it says to type works.
+        # The command that it shows works.
         self.assertEqual(self.ctl(*command.split()[1:]).returncode, 0)
         self.assertEqual(self.clients()[low]["devices"][0]["state"], "untracked")
         self.assertIn("did not make it wait", self.json("explain", str(high))["summary"])
 
-    def test_explain_remembers_who_has_ended(self):
+    def test_explain_remembers_clients_that_have_ended(self):
         self.client("--priority", "5", "--busy")
         low = self.client("--priority", "-5", "--busy")
         self.wait(lambda: self.json("explain", str(low))["held_ns"] > 0, "the lower one has been held")
         self.children[-1].kill()
         self.children[-1].wait()
         self.wait(lambda: low not in self.clients(), "its end")
-        told = self.json("explain", str(low))
-        self.assertTrue(told["is_gone"])
-        self.assertIn(f"pid {low} (priority -5, weight 100) ended ", told["summary"])
-        self.assertGreater(told["held_ns"], 0)
-        self.assertNotIn(f"--pid {low}", json.dumps(told["remedies"]))
+        answer = self.json("explain", str(low))
+        self.assertTrue(answer["is_gone"])
+        self.assertIn(f"pid {low} (priority -5, weight 100) ended ", answer["summary"])
+        self.assertGreater(answer["held_ns"], 0)
+        self.assertNotIn(f"--pid {low}", json.dumps(answer["remedies"]))
 
 
 class Trace(WithDaemon):
     def record(self, *words):
-        """A trace that records."""
+        """Starts a trace, and waits until it records."""
         path = os.path.join(self.folder, "trace.json")
         process = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "trace", "-o", path, *words],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -83,7 +83,7 @@ class Trace(WithDaemon):
         return process
 
     def recorded(self, process):
-        """What it says about the recording, and its events."""
+        """The summary of the recording, and its events."""
         out, error = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 0, error)
         with open(os.path.join(self.folder, "trace.json"), encoding="utf-8") as file:
@@ -132,17 +132,17 @@ class Trace(WithDaemon):
         self.assertIn({"running": 1, "held": 1}, counts)
         self.assertEqual(said["slices"], sum(len(of_one) for of_one in slices.values()))
 
-    def test_trace_for_so_long(self):
+    def test_trace_for_a_duration(self):
         self.client("--busy")
         said, events = self.recorded(self.record("--duration", "1s"))
         self.assertEqual(said["duration_ns"], 10**9)
         self.assertEqual([event["dur"] for event in events if event["ph"] == "X"], [10**6])
 
-    def test_trace_says_what_it_cannot_write(self):
+    def test_trace_reports_a_file_that_it_cannot_write(self):
         self.fails(2, "trace", "-o", "/nowhere/at/all", "--duration", "1s", says=("/nowhere/at/all",))
         self.fails(6, "trace", "-o", "/dev/full", "--duration", "1s", says=("/dev/full",))
 
-    def test_a_trace_is_whole_when_the_daemon_dies(self):
+    def test_a_trace_is_complete_when_the_daemon_dies(self):
         pid = self.client("--busy")
         process = self.record()
         self.daemon.kill()

@@ -21,7 +21,7 @@ class WithoutDaemon(WithFolder):
                       ["events"], ["trace", "-o", "/dev/null"], ["explain", "1"], ["reload"], ["disable"], ["enable"], ["ps", "--json"]):
             self.fails(3, *words, says=("admin.sock", "start xschedd"))
 
-    def test_version_is_told_without_a_daemon(self):
+    def test_version_is_shown_without_a_daemon(self):
         result = self.ctl("version")
         self.assertIn("xschedctl ", result.stdout)
         self.assertEqual(result.returncode, 3)
@@ -43,14 +43,14 @@ class WithoutDaemon(WithFolder):
 
 
 class Beside(WithDaemon):
-    def test_nobody_fits(self):
+    def test_no_client_matches(self):
         self.fails(5, "set", "--priority", "5", "--pid", "1", says=("pid 1",))
         self.fails(5, "explain", "1", says=("pid 1",))
         self.fails(5, "hold", "--exe", "no-such-program", says=("no-such-program",))
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become another user")
     def test_other_users_see_only_their_own(self):
-        # Others reach the folder, and must fail at the socket itself.
+        # Other users reach the folder, and are refused at the socket.
         os.chmod(self.folder, os.stat(self.folder).st_mode | stat.S_IXGRP | stat.S_IXOTH)
         stranger = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
         self.client()

@@ -16,7 +16,7 @@ from ctl_world import WithFolder
 class Run(WithFolder):
     def test_run_fails_open(self):
         shim = os.path.join(self.folder, "shim.so")
-        # Something that the dynamic linker can preload and that does nothing.
+        # A library that can be preloaded and does nothing.
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
         result = self.ctl("run", "--shim", shim, "--priority", "-7", "--group", "g", "--weight", "300",
                      "--deadline", "33ms", "--latency", "strict", "--", "sh", "-c",
@@ -28,18 +28,18 @@ class Run(WithFolder):
         kept = self.ctl("run", "--shim", shim, "--", "sh", "-c", 'echo "$LD_PRELOAD"', LD_PRELOAD=shim + "2")
         self.assertEqual(kept.stdout.strip(), f"{shim}:{shim}2")
 
-    def test_run_takes_what_is_passed_through(self):
-        def told(*options):
+    def test_run_passes_the_passthrough_on(self):
+        def passed(*options):
             return self.ctl("run", "--shim", "/dev/null", *options, "--", "sh", "-c",
                        'echo "$XSCHEDD_PASSTHROUGH"').stdout.strip()
-        self.assertEqual(told("--passthrough", "librccl.so, hipMemcpyAsync", "--passthrough", "kernel:*nccl*"),
+        self.assertEqual(passed("--passthrough", "librccl.so, hipMemcpyAsync", "--passthrough", "kernel:*nccl*"),
                          "librccl.so,hipMemcpyAsync,kernel:*nccl*")
-        self.assertEqual(told(), "")
+        self.assertEqual(passed(), "")
         for wrong, advice in (("hipMemcpyAsnc", "did you mean hipMemcpyAsync?"), ("librccl", "write librccl.so"),
                               ("hipStreamSynchronize", "never gated"), ("librccl.so,kernel:", "has no pattern")):
             self.fails(2, "run", "--shim", "/dev/null", "--passthrough", wrong, "--", "true", says=(advice,))
 
-    def test_run_says_what_is_missing(self):
+    def test_run_reports_what_is_missing(self):
         self.fails(8, "run", "--shim", "/nowhere.so", "--", "true", says=("/nowhere.so",))
         self.fails(2, "run", "--", says=("no command",))
         self.fails(2, "run", "--priority", "300", "--", "true", says=("-100 to 100",))

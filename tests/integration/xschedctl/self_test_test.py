@@ -32,21 +32,21 @@ class SelfTest(WithDaemon):
         self.assertEqual(self.json("ps")["clients"], [])
         self.assertEqual(self.json("ps")["devices"], [])
 
-    def test_another_policy_is_said_to_prove_less(self):
+    def test_another_policy_is_reported_to_prove_less(self):
         self.json("policy", "set", "fifo")
         _, found = self.outcome()
         self.assertEqual([level for level, _ in found].count("warning"), 1, found)
         self.assertIn("policy fifo", [what for level, what in found if level == "warning"][0])
         self.assertIn("Not tested: priorities, hold and release", found[-1][1])
 
-    def test_a_rule_that_makes_both_equal_is_said_to_prove_less(self):
+    def test_a_rule_that_makes_both_equal_is_reported_to_prove_less(self):
         self.file("xschedd.toml", '[[rule]]\nexe = "self-test-client"\npriority = 3\n')
         self.json("reload")
         _, found = self.outcome()
         self.assertEqual([level for level, _ in found].count("warning"), 1, found)
         self.assertIn("priorities 3 and 3", [what for level, what in found if level == "warning"][0])
 
-    def test_a_daemon_that_takes_nobody(self):
+    def test_a_daemon_that_accepts_no_client(self):
         self.json("drain")
         status, found = self.outcome()
         self.assertEqual((status, found[-1][0]), (1, "error"), found)
@@ -58,8 +58,8 @@ class SelfTest(WithDaemon):
         status, found = self.outcome("--shim", shim)
         self.assertEqual((status, found[-1][0]), (1, "error"), found)
 
-    def test_a_client_that_is_held_by_others_is_found_out(self):
-        # Whoever holds its clients from outside breaks what the test wants to see.
+    def test_a_client_that_others_hold_is_noticed(self):
+        # A hold on the test's clients from outside prevents what the test checks.
         done = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "doctor", "--self-test"],
                                           stdout=subprocess.PIPE, text=True, env=ctl_world.environment())
         self.children.append(done)
@@ -71,7 +71,7 @@ class SelfTest(WithDaemon):
 
 
 class WithoutDaemon(WithFolder):
-    def test_it_says_that_there_is_none(self):
+    def test_it_reports_that_there_is_no_daemon(self):
         done = self.ctl("doctor", "--self-test")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"error +self test +no daemon")

@@ -56,13 +56,13 @@ class InTerminal(WithDaemon):
     def press(self, *keys):
         self.tmux("send-keys", *keys)
 
-    def test_clients_are_shown_and_changed_after_a_question(self):
+    def test_clients_are_shown_and_changed_after_confirmation(self):
         self.start_daemon()
         self.start_clients(5, -5)
         self.open_top()
         self.shows("2 clients")
         self.shows("? help")
-        self.press("<")  # by PID upwards or so; whoever is chosen is named in the question
+        self.press("<")  # sorts by another column; the question names the selected client
         self.press("+")
         self.shows("(y/n)")
         self.press("n")
@@ -81,7 +81,7 @@ class InTerminal(WithDaemon):
         self.press("q")
         self.shows("ended with 0")
 
-    def test_it_fits_any_size_and_leaves_the_terminal_as_it_was(self):
+    def test_it_fits_any_size_and_restores_the_terminal(self):
         self.start_daemon()
         self.start_clients(0, 0, 0)
         self.open_top(width=200, height=50)
@@ -92,9 +92,9 @@ class InTerminal(WithDaemon):
         self.shows("WAITS-FOR")
         self.press("C-c")
         self.shows("ended with 0")
-        self.assertNotIn("PRIO", self.screen())  # the alternate screen is gone
+        self.assertNotIn("PRIO", self.screen())  # the alternate screen is left
 
-    def test_it_waits_for_a_daemon_that_has_gone(self):
+    def test_it_waits_for_a_daemon_that_has_ended(self):
         daemon = self.start_daemon()
         self.open_top("--delay", "200ms")
         self.shows("no client is connected")
@@ -126,7 +126,7 @@ class WithoutTerminal(WithDaemon):
         self.assertEqual([row[2] for row in rows], ["5", "-5"])
         self.assertNotIn("\x1b", done.stdout)
 
-    def test_what_is_wrong_is_one_line(self):
+    def test_an_error_is_one_line(self):
         for words, status, text in ((["top"], 3, "start xschedd"), (["top", "--sort", "x", "--batch"], 2, "choose one of"),
                                     (["top", "--delay", "5"], 2, "duration"), (["top", "--frames", "1"], 2, "--batch"),
                                     (["--json", "top"], 2, "ps --json")):

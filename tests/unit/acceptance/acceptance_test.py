@@ -1,5 +1,5 @@
-"""The pure parts of tools/bench/acceptance: verdicts, time, what is gone on with, pages, comparison, schema, and what the
-drivers say of a node, from answers made by hand. No GPU, no daemon.
+"""The pure parts of tools/bench/acceptance: verdicts, time, continuing a report, pages, comparison, schema, and facts about
+a node from drivers' answers that are written here. No GPU, no daemon.
 
 usage: acceptance_test.py SOURCE_ROOT
 """
@@ -74,7 +74,7 @@ class Judge(unittest.TestCase):
         judged = frame.judge("sound", list(findings), [], "all is well")
         return judged.verdict, judged.line
 
-    def test_the_worst_finding_decides_and_is_the_line(self):
+    def test_the_worst_finding_is_the_verdict_and_its_line(self):
         for findings, expected in (((OK,), ("yes", "all is well")),
                                    ((OK, WARNING), ("partly", "warning here; do warning")),
                                    ((WARNING, OK, ERROR), ("no", "error here; do error")),
@@ -82,16 +82,16 @@ class Judge(unittest.TestCase):
                                    ((Finding("error", "broken"),), ("no", "broken"))):
             self.assertEqual(self.verdict(*findings), expected)
 
-    def test_nothing_looked_at_is_no_yes(self):
+    def test_without_findings_the_verdict_is_unknown(self):
         self.assertEqual(self.verdict(), ("unknown", "nothing could be looked at"))
 
-    def test_what_was_found_and_skipped_is_kept(self):
+    def test_findings_and_skips_are_kept(self):
         judged = frame.judge("sound", [OK, WARNING], [Skipped("a thing", "a reason")], "")
         self.assertEqual((judged.findings, judged.skipped), ([OK, WARNING], [Skipped("a thing", "a reason")]))
 
 
 class Time(unittest.TestCase):
-    def test_it_runs_out_and_never_below_nothing(self):
+    def test_the_time_left_is_never_negative(self):
         now = [100.0]
         budget = frame.Budget(0.5, lambda: now[0])
         left = []
@@ -99,7 +99,7 @@ class Time(unittest.TestCase):
             left.append(budget.left_s())
         self.assertEqual(left, [30.0, 20.0, 0.0, 0.0])
 
-    def test_a_section_that_is_not_reached_says_so(self):
+    def test_a_section_without_time_names_the_way_to_continue(self):
         class Place:
             folder = ""
 
@@ -120,23 +120,23 @@ class Sections(InFolder):
         program.SECTIONS["sound"] = run
         return program.answer("sound", Place(), frame.Budget(10))
 
-    def test_one_that_fails_is_one_line_and_has_its_traceback_in_the_bundle(self):
+    def test_a_failed_section_is_one_line_with_its_traceback_in_the_bundle(self):
         done = self.answer(RuntimeError("two\nlines"))
         self.assertEqual((done.verdict, done.line), ("unknown", "it could not be finished: two lines"))
         self.assertIn("RuntimeError", (self.folder / "failures.log").read_text())
 
-    def test_one_without_words(self):
+    def test_an_exception_without_a_message(self):
         self.assertEqual(self.answer(KeyError()).line, "it could not be finished: KeyError")
 
-    def test_a_step_without_an_answer(self):
+    def test_a_step_that_times_out(self):
         done = self.answer(subprocess.TimeoutExpired(["probe"], 1))
         self.assertEqual(done.line, "it could not be finished: probe gave no answer in time")
 
-    def test_ctrl_c_is_no_failure_of_a_section(self):
+    def test_ctrl_c_is_not_a_failure_of_a_section(self):
         with self.assertRaises(KeyboardInterrupt):
             self.answer(KeyboardInterrupt())
 
-    def test_every_section_has_its_question_and_its_place_in_the_schema(self):
+    def test_every_section_has_a_question_and_is_in_the_schema(self):
         known = schema.read()["properties"]["sections"]["items"]["properties"]["name"]["enum"]
         self.assertEqual(list(program.SECTIONS), list(frame.QUESTIONS))
         self.assertEqual(known, list(frame.QUESTIONS))
@@ -155,25 +155,25 @@ class Resume(InFolder):
         self.assertNotIn("\n", str(caught.exception))
         self.assertIn("; ", str(caught.exception))  # cause; remedy
 
-    def test_only_what_has_an_answer_is_kept(self):
+    def test_only_sections_with_a_verdict_are_kept(self):
         for verdict in ("yes", "partly", "no"):
             header, sections = self.begin(report(section(verdict)))
             self.assertEqual((header, sections), (HEADER, [section(verdict)]))
         self.assertEqual(self.begin(report(section("unknown")))[1], [])
 
-    def test_one_that_was_killed_before_its_first_word(self):
+    def test_a_report_that_was_killed_before_its_first_section(self):
         for name in (None, "results.json.new"):
             if name:
                 self.file(name, '{"sch')
             header, sections = program.begun(str(self.folder), HEADER, self.NAMES)
             self.assertEqual((header, sections), (HEADER, []))
 
-    def test_another_node_or_device(self):
+    def test_a_report_of_another_node_or_device_is_refused(self):
         self.refused("begun on another node", report(section(), host="eeeeeeee"))
         self.refused("begun on another device", report(section(), stand_in=True))
         self.assertEqual(self.begin(report(section(), host="node7"))[0]["host"], "node7")  # by --show-host
 
-    def test_what_is_no_report(self):
+    def test_a_folder_without_a_valid_report_is_refused(self):
         for text in ("", "\0\0", "{", "[]", "null", "1", '{"schema": "xschedctl/ps/1"}', "[" * 5000):
             self.refused("is not JSON|is not of xschedctl/acceptance/1", text=text)
         for spoilt in self.spoilt():
@@ -181,7 +181,7 @@ class Resume(InFolder):
 
     @staticmethod
     def spoilt():
-        """A good report with one thing wrong in each."""
+        """Copies of a valid report, each with one error."""
         good = report(section(skipped=[Skipped("a", "b")]))
         for path, wrong in ((["date"], "yesterday"), (["stand_in"], 0), (["minutes"], True), (["minutes"], "10"),
                             (["sections"], {}), (["sections", 0], []), (["sections", 0, "verdict"], "perhaps"),
@@ -203,7 +203,7 @@ class Resume(InFolder):
 
 
 class Files(InFolder):
-    def test_a_file_is_whole_or_as_it_was(self):
+    def test_a_file_is_replaced_whole_or_not_at_all(self):
         path = self.file("results.json", "before")
         frame.write_whole(str(path), "after")
         self.assertEqual(path.read_text(), "after")
@@ -213,7 +213,7 @@ class Files(InFolder):
             frame.write_whole(str(path), "\udcff")
         self.assertEqual(path.read_text(), "after")
 
-    def test_what_cannot_be_written_is_a_complaint_until_it_can(self):
+    def test_a_file_that_cannot_be_written_is_reported_until_it_can(self):
         store = program.Store(str(self.folder / "later"))
         store.write(report(section()))
         self.assertEqual(store.complaint, "No such file or directory")
@@ -230,14 +230,14 @@ class Schema(unittest.TestCase):
             found |= self.keywords(inner)
         return found
 
-    def test_our_check_knows_every_keyword_of_it(self):
+    def test_our_validator_knows_every_keyword_of_the_schema(self):
         self.assertLessEqual(self.keywords(schema.read()), set(schema.KEYWORDS))
 
-    def test_a_report_fits(self):
+    def test_a_report_matches_the_schema(self):
         self.assertEqual(schema.problems(schema.read(), report(section(skipped=[Skipped("a", "b")]))), [])
 
     @unittest.skipIf(jsonschema is None, "no jsonschema: install python3-jsonschema")
-    def test_our_check_says_what_jsonschema_says(self):
+    def test_our_validator_agrees_with_jsonschema(self):
         one = schema.read()
         jsonschema.Draft202012Validator.check_schema(one)
         validator = jsonschema.Draft202012Validator(one)
@@ -249,7 +249,7 @@ class Schema(unittest.TestCase):
 
 
 class Html(html.parser.HTMLParser):
-    """The tags and attributes of a page, and that each is closed."""
+    """Collects the tags and attributes of a page, and checks that each tag is closed."""
 
     VOID = {"meta", "br"}
 
@@ -276,7 +276,7 @@ class Html(html.parser.HTMLParser):
 class Pages(unittest.TestCase):
     RESULTS = report(section("partly", [OK, WARNING, Finding("warning", "<b>&|`")], [Skipped("PyTorch", "it is not here")]))
 
-    def test_a_page_is_one_file_that_fetches_nothing(self):
+    def test_a_page_is_one_file_that_loads_no_other(self):
         page = pages.page(self.RESULTS)
         parsed = Html(page)
         self.assertEqual(parsed.open, [])
@@ -287,19 +287,19 @@ class Pages(unittest.TestCase):
         for text in ("<b>&|`", "PyTorch: it is not here", "Is it sound here?", "partly", "a line", "do warning"):
             self.assertIn(text, parsed.text)
 
-    def test_the_picture_counts_what_was_found(self):
+    def test_the_picture_counts_findings(self):
         widths = dict((name, float(width)) for width, name in re.findall(
             r'width="([\d.]+)"[^>]*><title>(\d+ \w+)</title>', pages.picture(frame.sections_of(self.RESULTS)[0])))
         self.assertEqual(widths, {"1 ok": 150.0, "2 warning": 300.0, "1 skipped": 150.0})
         self.assertNotIn("rect", pages.picture(section(findings=[])))
 
-    def test_the_text_says_the_same(self):
+    def test_the_text_has_the_same_findings(self):
         text = pages.markdown(self.RESULTS)
         for part in ("| Is it sound here? | partly | a line |", "- warning: warning here; do warning", "- ok: ok here",
                      "- skipped: PyTorch: it is not here", "**partly**: a line (1.5 s)"):
             self.assertIn(part, text)
 
-    def test_a_stand_in_is_named_first_everywhere(self):
+    def test_a_software_gpu_is_named_first_everywhere(self):
         for is_stand_in in (True, False):
             results = report(section(), stand_in=is_stand_in)
             for text in (pages.page(results), pages.markdown(results), "\n".join(pages.summary(results)),
@@ -308,7 +308,7 @@ class Pages(unittest.TestCase):
                 if is_stand_in:
                     self.assertLess(text.index(pages.STAND_IN), text.lower().index("sound here?" if "#" in text else "sound: "))
 
-    def test_who_else_was_there(self):
+    def test_other_users_of_the_gpu_are_named(self):
         for who in ("", "pid 4711 has queues on an AMD GPU"):
             results = report(section(), in_use=who)
             for text in (pages.page(results), pages.markdown(results), "\n".join(pages.summary(results))):
@@ -319,16 +319,16 @@ class Comparison(unittest.TestCase):
     def lines(self, before, after):
         return [line for line in pages.comparison(report(*before), report(*after)) if line.startswith(("sound", " "))]
 
-    def test_the_same(self):
+    def test_equal_reports(self):
         self.assertEqual(self.lines([section()], [section()]), ["sound: yes, as before"])
 
-    def test_a_verdict_that_changed_and_what_only_one_found(self):
+    def test_a_changed_verdict_and_a_finding_of_only_one_report(self):
         self.assertEqual(self.lines([section("yes", [OK])], [section("no", [OK, ERROR])]),
                          ["sound: yes -> no", "  + error: error here"])
         self.assertEqual(self.lines([section("no", [ERROR])], [section("yes", [OK])]),
                          ["sound: no -> yes", "  - error: error here", "  + ok: ok here"])
 
-    def test_a_section_that_one_does_not_have(self):
+    def test_a_section_that_one_report_lacks(self):
         self.assertEqual(self.lines([], [section()])[0], "sound: absent -> yes")
         self.assertEqual(self.lines([section()], [])[0], "sound: yes -> absent")
 
@@ -386,7 +386,7 @@ class InUse(InFolder):
         self.assertEqual(idle.nvidia_users("[Insufficient Permissions]\n", "0, 5\n1, [N/A]\n"), ["GPU 0 is 5 % busy"])
 
     def test_amd(self):
-        (self.folder / "sys/class/kfd/kfd/proc/4711/queues").mkdir(parents=True)  # it has opened /dev/kfd, and no more
+        (self.folder / "sys/class/kfd/kfd/proc/4711/queues").mkdir(parents=True)  # it has only opened /dev/kfd
         self.assertEqual(idle.read_amd(str(self.folder)), [])
         self.file("sys/class/kfd/kfd/proc/4711/queues/0/type")
         self.file("sys/class/drm/card1/device/gpu_busy_percent", "4\n")
@@ -407,25 +407,25 @@ class Gpus(unittest.TestCase):
     def bad(self, native, scheduled, named):
         return [(finding.level, finding.what) for finding in sound.of_gpus(native, scheduled, named) if finding.level != "ok"]
 
-    def test_all_is_well(self):
+    def test_no_finding_on_a_good_node(self):
         self.assertEqual(self.bad(self.native("no libamdhip64.so"), self.native(), ["0000:03:00.0"]), [])
 
-    def test_none(self):
+    def test_no_gpu_at_all(self):
         reasons = [probe.said("hipGetDeviceCount", 100), "no libcuda.so.1"]
         [(level, what)] = self.bad({"found": [], "reasons": reasons}, None, [])
         self.assertEqual((level, what), ("error", "no GPU can be opened: hipGetDeviceCount says 100: it sees no GPU; no libcuda.so.1"))
 
-    def test_one_vendors_driver_is_broken_beside_the_others(self):
+    def test_one_vendors_driver_is_broken_and_the_other_works(self):
         broken = probe.said("cuInit", 803)
         self.assertEqual(self.bad(self.native(broken), None, []), [("warning", broken)])
         self.assertEqual(self.bad(self.native(probe.said("hipGetDeviceCount", 100)), None, []), [])
 
-    def test_codes_have_words(self):
+    def test_error_codes_are_explained(self):
         for name, status, word in (("hipMalloc", 35, "too old"), ("cuInit", 804, "too old"), ("cuDevicePrimaryCtxRetain", 46, "exclusive")):
             self.assertRegex(probe.said(name, status), rf"^{name} says {status}: .*{word}")
         self.assertEqual(probe.said("cuInit", 35), "cuInit says 35")
 
-    def test_what_differs_under_the_shim(self):
+    def test_differences_under_the_shim(self):
         for scheduled, named, word in ((self.native(memory="wrong"), ["0000:03:00.0"], "other memory"),
                                        (self.native(), ["0000:04:00.0"], "does not name 0000:03:00.0")):
             [(level, what)] = self.bad(self.native(), scheduled, named)
@@ -435,7 +435,7 @@ class Gpus(unittest.TestCase):
 
 
 class OldPython(unittest.TestCase):
-    def test_it_is_one_line(self):
+    def test_a_python_that_is_too_old_is_reported_in_one_line(self):
         script = f"import runpy, sys; sys.version_info = (3, 6, 8); sys.argv = ['x']; runpy.run_path({str(PROGRAM / 'acceptance')!r})"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (program.REFUSED, 1), done.stderr)
@@ -452,7 +452,7 @@ class Results(InFolder):
                               capture_output=True, text=True, check=False)
         return done.returncode, done.stderr, sorted(os.listdir(self.folder / "results"))
 
-    def test_a_report_becomes_a_page_and_its_results(self):
+    def test_a_report_becomes_a_page_and_a_json_file(self):
         name = "h200-acceptance-0123abc"
         self.assertEqual(self.take(report(section())), (0, "", [name + ".json", name + ".md"]))
         self.assertEqual(json.loads((self.folder / f"results/{name}.json").read_text()), report(section()))
@@ -460,7 +460,7 @@ class Results(InFolder):
         self.assertIn(pages.markdown(report(section())), page)
         self.assertIn(f"({name}.json)", page)
 
-    def test_what_is_refused(self):
+    def test_a_report_that_is_no_result_is_refused(self):
         for results, name, word in ((report(section(), host="node7"), "a", "names its host"), ({}, "a", "is not of xschedctl/acceptance/1"),
                                     (report(section()), "../a", "no name of a file")):
             status, said, written = self.take(results, name)
@@ -469,7 +469,7 @@ class Results(InFolder):
 
 
 class Bundle(unittest.TestCase):
-    def test_nothing_of_the_users(self):
+    def test_names_of_hosts_and_users_are_replaced(self):
         clean = bundle.cleaner("node7", "5bce98f7", "/home/alice")
         self.assertEqual(clean("node7: /home/alice/x, node71, my-node7, /home/alicette, (node7)"),
                          "5bce98f7: ~/x, node71, my-node7, /home/alicette, (5bce98f7)")
@@ -485,7 +485,7 @@ class Bundle(unittest.TestCase):
             self.assertEqual([(one.name, one.uid, one.uname, one.mtime, one.mode) for one in archive.getmembers()],
                              [("a", 0, "", 0, 0o600), ("b", 0, "", 0, 0o600)])
 
-    def test_zstd_where_there_is_one(self):
+    def test_zstd_is_used_where_it_is_installed(self):
         ending, data = bundle.compressed(b"x" * 1000)
         self.assertEqual((ending, len(data) < 1000), (".tar.zst", True) if shutil.which("zstd") else (".tar", False))
         path, os.environ["PATH"] = os.environ["PATH"], "/nonexistent"

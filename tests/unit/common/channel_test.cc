@@ -1,4 +1,4 @@
-// Board and ledger from both sides, with honest and hostile writers.
+// Board and ledger, read and written from both sides, with honest and hostile writers.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ TEST_CASE("a gate is written when it changes, with a new generation") {
   CHECK((channel.board_reader.Word(3) & abi::kFlagMask) == 0);
 }
 
-TEST_CASE("a time slice is wanted on the board, and what has become of it is said in the ledger") {
+TEST_CASE("the board requests a time slice, and the ledger reports its state") {
   Channel channel;
   CHECK(channel.board_writer.Set(3, {false, true, 500, 2, false, 200}));
   const std::uint32_t word = channel.board_reader.Word(3);
@@ -96,7 +96,7 @@ TEST_CASE("a time slice is wanted on the board, and what has become of it is sai
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kStalled, 0});
   channel.ledger_writer->SetSlice(3, kNotHere, 0);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
-  // What no honest client writes.
+  // Values that no honest client writes.
   channel.ledger->slices[3].us.store(7);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
   channel.ledger->slices[3].state.store(static_cast<std::uint32_t>(kStalled) + 1);
@@ -105,13 +105,13 @@ TEST_CASE("a time slice is wanted on the board, and what has become of it is sai
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});
 }
 
-TEST_CASE("with a peer of an older version nothing is said of time slices, and nobody writes behind its memory") {
+TEST_CASE("with a peer of an older version, time slices are not used, and nothing is written beyond its memory") {
   for (const abi::Layout& layout : abi::Spoken()) {
     if (layout.version >= abi::kSlicesSince) continue;
     INFO("version " << layout.version);
     abi::Board board{};
     abi::Ledger ledger{};
-    // Ours for the test, not the session's.
+    // These values must stay: the memory of that version does not contain these fields.
     for (abi::LedgerSlice& slice : ledger.slices)
       slice.state.store(1), slice.us.store(77);
     board.gates[3].slice_us.store(66);
@@ -132,7 +132,7 @@ TEST_CASE("with a peer of an older version nothing is said of time slices, and n
   }
 }
 
-TEST_CASE("a waiter wakes when its gate opens, and at the latest when the lease is over") {
+TEST_CASE("a waiter wakes when its gate opens, or when the lease ends") {
   Channel channel;
   channel.board_writer.Set(0, {true, true, 0, 0});
   SECTION("opened") {
@@ -152,7 +152,7 @@ TEST_CASE("a waiter wakes when its gate opens, and at the latest when the lease 
     waiter.join();
     CHECK(done);
   }
-  SECTION("the lease is over") {
+  SECTION("the lease ends") {
     channel.board_writer.RenewLease(MonotonicNs() + 1'000'000);
     const std::uint64_t until = channel.board_reader.LeaseUntilNs();
     while (MonotonicNs() < until)
@@ -182,7 +182,7 @@ TEST_CASE("transitions reach the daemon, which is woken only while it sleeps") {
   CHECK(channel.ledger_reader.LevelOf(5) == abi::Level::kIdle);
 }
 
-TEST_CASE("who waits is busy, and goes on or is idle afterwards") {
+TEST_CASE("a client that waits is busy, and is busy or idle afterwards") {
   Channel channel;
   for (const auto& [kind, level] :
        {std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits}, std::pair{kBusy, kBusyLevel},
@@ -208,7 +208,7 @@ TEST_CASE("a full ring loses records, not levels") {
 
 TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes") {
   Channel channel;
-  SECTION("a head far ahead is skipped to") {
+  SECTION("records up to a head far ahead are skipped") {
     channel.ledger->control.ring_head = 1'000'000;
     const auto drained = channel.ledger_reader.Drain();
     CHECK(drained.resync);
@@ -216,7 +216,7 @@ TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes"
     CHECK(drained.touched_slots.empty());
     CHECK(channel.ledger_reader.PrepareToSleep());
   }
-  SECTION("a head that goes back is skipped to, also over zero") {
+  SECTION("records up to a head that goes back are skipped, also across zero") {
     channel.ledger_writer->Report(0, kBusy, 0);
     channel.ledger_reader.Drain();
     channel.ledger->control.ring_head = 0;
@@ -237,7 +237,7 @@ TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes"
     CHECK(drained.refused == 4);
     CHECK(drained.touched_slots == std::vector<std::uint32_t>{abi::kMaxDevices - 1});
   }
-  SECTION("any level that there is not is idle, and more is never completed than was submitted") {
+  SECTION("an unknown level is idle, and no more is completed than was submitted") {
     channel.ledger->devices[0].busy = 3;
     CHECK(channel.ledger_reader.LevelOf(0) == abi::Level::kIdle);
     channel.ledger->devices[0].submitted = 5;
@@ -257,7 +257,7 @@ TEST_CASE("hostile: a writer that scribbles all the time") {
       x ^= x << 17;
       channel.ledger->control.ring_head.store(x % 3 == 0 ? x : x % 5000, std::memory_order_relaxed);
       channel.ledger->control.lost.store(x, std::memory_order_relaxed);
-      // Changed between a check and a use, these would lead out of every table.
+      // If these were read again after a check, they would be indices beyond every table.
       abi::Transition& record = channel.ledger->ring[x % abi::kRingSize];
       std::atomic_ref(record.kind).store(x % 2 == 0 ? 1 : 0xffffffff, std::memory_order_relaxed);
       std::atomic_ref(record.slot)
@@ -291,7 +291,7 @@ TEST_CASE("every transition of an honest writer is seen, however the two race") 
     for (std::uint32_t i = 0; i < kReports; ++i)
       channel.ledger_writer->Report(1, i % 2 == 0 ? kBusy : kIdle, i);
   });
-  // As the daemon does it: sleep only if PrepareToSleep says so, and then only a wake-up may end the sleep.
+  // As the daemon does: it sleeps only if PrepareToSleep allows it, and then only a wake-up ends the sleep.
   bool busy = false;
   bool writer_done = false;
   while (!writer_done || !busy) {
@@ -307,7 +307,7 @@ TEST_CASE("every transition of an honest writer is seen, however the two race") 
       std::this_thread::yield();
     }
     if (writer_done && !busy) {
-      // The last report may still have come before we slept again: then a wake-up is there.
+      // The last report may have come before the sleep, together with a wake-up.
       channel.ledger_reader.Drain();
       busy = channel.ledger_reader.LevelOf(1) == kBusyLevel;
     }

@@ -1,4 +1,4 @@
-// Board and ledger that a second daemon takes over: what it trusts in them; the client notices nothing.
+// A second daemon takes over board and ledger: what it trusts in them, and that the client notices nothing.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ bool WasWoken(const UniqueFd& eventfd) {
 
 }  // namespace
 
-TEST_CASE("a board that is taken over stays as it is until something else is decided") {
+TEST_CASE("a board that is taken over does not change until a decision changes it") {
   Memory memory;
   memory.writer.Set(1, {true, true, 500, 2, false, 200});
   memory.writer.Set(2, {false, true, 20'000, 1});
@@ -45,7 +45,7 @@ TEST_CASE("a board that is taken over stays as it is until something else is dec
   CHECK(next.Set(2, {}));
   CHECK(memory.board->summary.flags == 0);
 
-  SECTION("a summary that its writer did not come to is made good") {
+  SECTION("a summary that the dead daemon had not updated is corrected") {
     memory.board->gates[3].word = abi::kTracked;
     const BoardWriter third(memory.board.get(), abi::Newest(), MemoryIs::kInUse);
     CHECK(memory.board->summary.flags != 0);
@@ -55,14 +55,14 @@ TEST_CASE("a board that is taken over stays as it is until something else is dec
   }
 }
 
-TEST_CASE("of a ledger that is taken over the levels count, and nothing else that is in it") {
+TEST_CASE("of a ledger that is taken over, only the levels count") {
   Memory memory;
   for (std::uint32_t i = 0; i < abi::kRingSize + 10; ++i)
     memory.client->Report(4, i % 2 == 0 ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, i);
   memory.client->Report(5, abi::TransitionKind::kBusy, 1);
   CHECK(memory.ledger->control.lost > 0);
-  SECTION("as an honest client leaves it") {}
-  SECTION("as another one does") {
+  SECTION("from an honest client") {}
+  SECTION("from a hostile client") {
     memory.ledger->control.ring_head = ~std::uint64_t{0} - 1;
     memory.ledger->control.lost = ~std::uint64_t{0};
     std::memset(memory.ledger->ring, 0xff, sizeof memory.ledger->ring);
@@ -76,7 +76,7 @@ TEST_CASE("of a ledger that is taken over the levels count, and nothing else tha
   CHECK(next.PrepareToSleep());
   CHECK(next.LevelOf(5) == abi::Level::kBusy);
   CHECK(next.LevelOf(4) == abi::Level::kIdle);
-  // And what follows is heard.
+  // Later transitions are read.
   WasWoken(memory.eventfd);
   CHECK(memory.client->Report(5, abi::TransitionKind::kIdle, 2));
   CHECK(WasWoken(memory.eventfd));
@@ -87,7 +87,7 @@ TEST_CASE("of a ledger that is taken over the levels count, and nothing else tha
   CHECK(next.LevelOf(5) == abi::Level::kIdle);
 }
 
-TEST_CASE("a client wakes the daemon through the descriptor that it was given last") {
+TEST_CASE("a client wakes the daemon through the descriptor that it got last") {
   Memory memory;
   const UniqueFd other(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   REQUIRE(memory.reader.PrepareToSleep());

@@ -1,4 +1,4 @@
-// The grammar of passthrough: what is accepted, what is refused and with which remedy, and what matches.
+// The grammar of passthrough: accepted entries, refused ones with their remedies, and what each matches.
 #include "common/passthrough.h"
 
 #include "common/entry_point_names.h"
@@ -34,7 +34,7 @@ TEST_CASE("passthrough: libraries, entry points and kernels", "[passthrough]") {
   }
 }
 
-TEST_CASE("passthrough: what is wrong is named, with what to write instead", "[passthrough]") {
+TEST_CASE("passthrough: an error names the entry, and what to write instead", "[passthrough]") {
   struct Case {
     const char* text;
     const char* says;
@@ -69,7 +69,7 @@ TEST_CASE("passthrough: a list", "[passthrough]") {
   CHECK(SplitPassthrough(" a, b ,,kernel:x y ") == std::vector<std::string_view>{"a", "b", "kernel:x y"});
 }
 
-TEST_CASE("passthrough: a library is meant by its file name, whatever its version", "[passthrough]") {
+TEST_CASE("passthrough: a library matches by its file name, in any version", "[passthrough]") {
   CHECK(MatchesLibrary("librccl.so", "/opt/rocm/lib/librccl.so.1.0.50403"));
   CHECK(MatchesLibrary("librccl.so", "librccl.so"));
   CHECK(MatchesLibrary("librccl.so.1", "/lib/librccl.so.1"));
@@ -80,7 +80,7 @@ TEST_CASE("passthrough: a library is meant by its file name, whatever its versio
   CHECK_FALSE(MatchesLibrary("librccl.so", ""));
 }
 
-TEST_CASE("passthrough: an entry point is meant with its variants", "[passthrough]") {
+TEST_CASE("passthrough: an entry point matches with its variants", "[passthrough]") {
   CHECK(MatchesEntryPoint("hipMemcpyAsync", "hipMemcpyAsync"));
   CHECK(MatchesEntryPoint("hipMemcpyAsync", "hipMemcpyAsync_spt"));
   CHECK(MatchesEntryPoint("hipMemcpyAsync_spt", "hipMemcpyAsync_spt"));
@@ -105,9 +105,9 @@ TEST_CASE("passthrough: patterns", "[passthrough]") {
   CHECK_FALSE(MatchesGlob("", "a"));
   CHECK_FALSE(MatchesGlob("a?c", "ac"));
   CHECK_FALSE(MatchesGlob("a*b", "a-b-"));
-  CHECK_FALSE(MatchesGlob("[ab]", "a"));  // no classes: names hold brackets
+  CHECK_FALSE(MatchesGlob("[ab]", "a"));  // no character classes, because names contain brackets
   CHECK(MatchesGlob("[ab]", "[ab]"));
-  // No pattern takes more than the product of both lengths.
+  // The time is bounded by the product of both lengths.
   CHECK_FALSE(MatchesGlob("*a*a*a*a*a*a*a*a*b", std::string(1000, 'a')));
 }
 

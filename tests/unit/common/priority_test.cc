@@ -22,7 +22,7 @@ TEST_CASE("anything else is refused, never clamped") {
   }
 }
 
-TEST_CASE("an explicit runtime folder goes before the default") {
+TEST_CASE("an explicit runtime folder overrides the default") {
   CHECK(RuntimeDir("/x") == "/x");
   CHECK(ClientSocketPath("/x") == "/x/client.sock");
   CHECK(ClientSocketPath(ClientFolder("/x")) == "/x/client/client.sock");

@@ -1,4 +1,4 @@
-// The seals' guarantees: neither side can remove the memory from the other, and a client cannot write its board.
+// What seals guarantee: neither side can shrink the other's memory, and a client cannot write to its board.
 #include "common/shared_memory.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 using namespace xschedd;
 
-TEST_CASE("a board cannot be written, grown or shrunk by whoever receives it") {
+TEST_CASE("a client cannot write, grow or shrink its board") {
   auto memory = MakeSharedMemory("test", 8192, PeerMayWrite::kNo);
   REQUIRE(memory);
   const int fd = memory->fd.Get();
@@ -35,7 +35,7 @@ TEST_CASE("a ledger can be written but not resized") {
   CHECK(MapSharedMemory(memory->fd.Get(), 4096, Access::kReadWrite));
 }
 
-TEST_CASE("what is not sealed, or of another size, is not mapped") {
+TEST_CASE("memory that is not sealed, or has another size, is not mapped") {
   const UniqueFd open(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(open.Get(), 4096) == 0);
   CHECK(MapSharedMemory(open.Get(), 4096, Access::kReadOnly).error().what == "shared memory is not sealed");

@@ -1,4 +1,4 @@
-// Client traffic: turns of users, how much is admitted, and that the relay loses nothing.
+// Admission of client traffic: turns between users, how much is admitted, and a relay that loses nothing.
 #include "daemon/connections/admission_control.h"
 
 #include <sys/socket.h>

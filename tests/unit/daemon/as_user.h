@@ -1,5 +1,5 @@
-// Makes root another user for as long as it lives: to the kernel, and to anybody who asks who made a socket. Only for
-// tests that run as root. Thread rule: the test's thread; affects the whole process.
+// While it lives, a process of root has another effective uid, which is also what SO_PEERCRED then reports of its
+// sockets. Only for tests that run as root. Thread rule: the test's thread; affects the whole process.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace xschedd::test {
 
 inline constexpr uid_t kNobody = 65534;
 
-// False if not root; prints the line that tests/tally.py collects.
+// False if this is not root, with a line for tests/tally.py.
 inline bool CanBecomeUsers() {
   if (::geteuid() == 0) return true;
   std::cout << "skipped: " << Catch::getResultCapture().getCurrentTestName() << ": users are made by root\n";

@@ -19,18 +19,18 @@ struct Awaited {
   explicit Awaited(Descriptor::wait_type type = Descriptor::wait_read)
       : descriptor(std::make_shared<Descriptor>(io, pair.ours.Release())) {
     AwaitEnd(*descriptor, type, descriptor, [this](const boost::system::error_code& error) {
-      ++told;
+      ++reports;
       failed = static_cast<bool>(error);
     });
   }
-  bool IsTold() {
-    return RunUntil(io, [this] { return told != 0; });
+  bool IsReported() {
+    return RunUntil(io, [this] { return reports != 0; });
   }
 
   boost::asio::io_context io;
   Pair pair;
   std::shared_ptr<Descriptor> descriptor;
-  int told = 0;
+  int reports = 0;
   bool failed = false;
 };
 
@@ -39,28 +39,28 @@ struct Awaited {
 TEST_CASE("an end is reported once") {
   Awaited awaited;
   RunAWhile(awaited.io);
-  CHECK(awaited.told == 0);
+  CHECK(awaited.reports == 0);
   awaited.pair.peers.Reset();
-  REQUIRE(awaited.IsTold());
+  REQUIRE(awaited.IsReported());
   CHECK_FALSE(awaited.failed);
   RunAWhile(awaited.io);
-  CHECK(awaited.told == 1);
+  CHECK(awaited.reports == 1);
 }
 
 TEST_CASE("readable data is not reported as an end") {
   Awaited awaited(Descriptor::wait_error);
   Say(awaited.pair.peers, "x");
   RunAWhile(awaited.io);
-  CHECK(awaited.told == 0);
+  CHECK(awaited.reports == 0);
   awaited.pair.peers.Reset();
-  REQUIRE(awaited.IsTold());
+  REQUIRE(awaited.IsReported());
   CHECK_FALSE(awaited.failed);
 }
 
 TEST_CASE("data that was read meanwhile is not reported as an end") {
   Awaited awaited;
   int taken = 0;
-  // As often as it is said, it is taken: whoever looked in between was answered wrongly.
+  // Another reader takes each byte between the wake-up and the report.
   for (int i = 0; i < 20; ++i) {
     Say(awaited.pair.peers, "x");
     test::RunWith(awaited.io, [&] {
@@ -69,9 +69,9 @@ TEST_CASE("data that was read meanwhile is not reported as an end") {
     });
   }
   CHECK(taken == 20);
-  CHECK(awaited.told == 0);
+  CHECK(awaited.reports == 0);
   awaited.pair.peers.Reset();
-  CHECK(awaited.IsTold());
+  CHECK(awaited.IsReported());
   CHECK_FALSE(awaited.failed);
 }
 
@@ -81,19 +81,19 @@ TEST_CASE("closing the descriptor is an error, and nothing is reported once its 
   SECTION("closed") {
     CloseForGood(*awaited.descriptor);
     CloseForGood(*awaited.descriptor);  // again: nothing
-    REQUIRE(awaited.IsTold());
+    REQUIRE(awaited.IsReported());
     CHECK(awaited.failed);
     CHECK(test::IsClosed(awaited.pair.peers));
   }
   SECTION("closed between the end and its report") {
     awaited.pair.peers.Reset();
     test::RunWith(awaited.io, [&] { CloseForGood(*awaited.descriptor); });
-    REQUIRE(awaited.IsTold());
+    REQUIRE(awaited.IsReported());
     CHECK(awaited.failed);
   }
   SECTION("destroyed with its owner") {
     awaited.descriptor.reset();
     RunAWhile(awaited.io);
-    CHECK(awaited.told == 0);
+    CHECK(awaited.reports == 0);
   }
 }

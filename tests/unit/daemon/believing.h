@@ -1,4 +1,5 @@
-// The configuration of a daemon that believes what clients say about devices, which no machine has. Thread rule: pure.
+// The configuration of a daemon that accepts devices as clients describe them, as for a software GPU. Thread rule:
+// pure.
 #pragma once
 
 #include "daemon/config/config.h"

@@ -1,4 +1,4 @@
-// What the core does for live clients when claims are put, change and end.
+// How live clients follow claims that are put, changed and ended.
 #include <boost/asio/io_context.hpp>
 #include <string>
 #include <utility>
@@ -108,22 +108,22 @@ TEST_CASE("a process that connects through a claim's socket has that claim, in w
   pod.priority = 21;
   world.Put(pod);
   CHECK(client.effective.priority == 21);
-  core.LookAtClaims(MonotonicNs());  // it has no cgroup that could be gone
+  core.LookAtClaims(MonotonicNs());  // the claim has no cgroup, so it cannot end with one
   CHECK(client.effective.priority == 21);
   calls.clear();
   core.DeleteClaim("pod", {7, 0});
   CHECK(calls == std::vector<std::string>{"close pod"});
   CHECK(client.claim == nullptr);
   CHECK(client.effective.priority == 50);
-  // One that takes its name is another.
+  // A later claim of the same name is another claim.
   world.Put(pod);
   CHECK(client.claim == nullptr);
-  // What cannot have its socket is not there.
+  // A claim whose socket cannot be made is not added.
   broken = "no socket";
   pod.name = "third";
   CHECK(core.PutClaim(pod, {7, 0}).error().what == "no socket");
   CHECK(core.Claims().Find("third") == nullptr);
-  // With a cgroup and a socket it may lose the socket.
+  // A claim with a cgroup and a socket may lose the socket.
   broken.clear();
   other.has_socket = true;
   world.Put(other);
@@ -154,7 +154,7 @@ TEST_CASE("a group's name belongs to the claim, or to the claims that give it") 
   Claim other = MakeClaim("d", "/ab");
   world.Put(other);
   CHECK(one.group != stranger.group);
-  // Root makes them one, whatever their uids.
+  // Claims of one group make their clients one group, whatever their uids.
   Client& users = add("/ab", 4, 1000);
   other.group = "gang";
   world.Put(other);
@@ -164,7 +164,7 @@ TEST_CASE("a group's name belongs to the claim, or to the claims that give it") 
   world.Put(first);
   CHECK(one.group == users.group);
   CHECK(one.group->name == "gang");
-  // A stranger's "gang" is none of theirs.
+  // A client without a claim that names its group "gang" is not in it.
   NewClient fresh = ClientIn("/elsewhere", 5);
   fresh.group_name = "gang";
   CHECK(core.AddClient(std::move(fresh)).group != one.group);

@@ -1,4 +1,4 @@
-// The folders and sockets of claims, in a folder of the test's.
+// The folders and sockets of claims, in a temporary folder.
 #include "daemon/connections/claim_sockets.h"
 
 #include <sys/socket.h>
@@ -102,7 +102,7 @@ TEST_CASE("the next daemon makes the socket in the same folder, and removes thos
   REQUIRE(::stat(world.Path("one").c_str(), &after) == 0);
   CHECK(before.st_ino == after.st_ino);
   CHECK(ConnectAt(world.Path("one") + "/client.sock").IsValid());
-  // An engine may still put its claim again.
+  // The engine may still put the claim again.
   CHECK(fs::exists(world.Path("two")));
   world.sockets->RemoveUnclaimed();
   CHECK(!fs::exists(world.Path("two")));
@@ -130,7 +130,7 @@ TEST_CASE("nothing that a container puts into its folder is followed") {
           0);
     REQUIRE(world.sockets->Open(Socketed("two", 2)));
     world.sockets->RemoveUnclaimed();
-    CHECK(fs::exists(world.Path("one")));  // it stays, and is told
+    CHECK(fs::exists(world.Path("one")));  // it stays, and is reported
   }
   SECTION("a link in place of the folder") {
     fs::create_symlink(world.folder.Path() + "/elsewhere", world.Path("one"));

@@ -117,7 +117,7 @@ TEST_CASE("a process's cgroup is read from the kernel's whole line only") {
   CHECK(LineageOf("", InodesOf(cgroups)).empty());
 }
 
-TEST_CASE("of several hierarchies systemd's own counts, since engines make no cgroups in the unified one beside it") {
+TEST_CASE("of several hierarchies systemd's counts: engines make no cgroups in a unified hierarchy beside it") {
   struct Case {
     std::string mounts, root, controllers;
   };
@@ -174,11 +174,11 @@ TEST_CASE("a process has the claim of its innermost cgroup that has one") {
       {"/a/b/c", {1, 2, 3}, "inner"},
       {"/a/other", {1, 9}, "outer"},
       {"/ab", {4}, ""},
-      {"/a/b", {1, 9}, "outer"},    // made again: another, in the same outer one
+      {"/a/b", {1, 9}, "outer"},    // made again: another cgroup, in the same outer one
       {"/a/b", {9, 2}, "inner"},    // only its own directory counts
       {"/a", {9}, ""},              // made again
-      {"/a", {kUnknownInode}, ""},  // could not be looked at
-      {"/a", {}, ""},               // not the kernel's whole word
+      {"/a", {kUnknownInode}, ""},  // could not be read
+      {"/a", {}, ""},               // the kernel's line was not read whole
       {"/a/b", {1}, ""},            // not of this path
       {"/", {}, ""},
       {"/a (deleted)", {1}, ""},
@@ -212,7 +212,7 @@ TEST_CASE("a claim ends with its cgroup or its time, and stays the same claim wh
   cgroups["/a"] = kUnknownInode;
   CHECK(table.Add(claim, InodesOf(cgroups), 0).error().what == "the cgroup /a cannot be read");
   CHECK(table.RemoveGone(InodesOf(cgroups)).empty());
-  cgroups["/a"] = 9;  // made again: free for another, before anybody has looked
+  cgroups["/a"] = 9;  // made again: free for another claim, before the table has noticed
   REQUIRE(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0));
   CHECK(table.Match("/a", {9})->name == "other");
   const auto gone = table.RemoveGone(InodesOf(cgroups));
@@ -249,7 +249,7 @@ TEST_CASE("the administrator's setting counts, else the claim's, the rule's, the
   Config config;
   auto claim = std::make_shared<Claim>(MakeClaim("c", "/a"));
   client.claim = claim;
-  // Each row takes away what came first before it.
+  // Each row removes the setting that decided in the row before.
   client.admin = 10;
   claim->priority = 20;
   config.rules.push_back({.uid = 0, .priority = 30});
@@ -290,7 +290,7 @@ TEST_CASE("a claim's ceiling limits what ranks below the claim, a configured one
       {true, none, none, none, 50, none, none, 50, false},
       {true, none, none, none, 50, 30, none, 30, true},
       {true, none, none, none, 20, 30, none, 20, false},
-      {true, none, none, none, none, -5, none, -5, true},  // who says nothing is below it, too
+      {true, none, none, none, none, -5, none, -5, true},  // a client without a hint is limited, too
       {true, none, none, 60, none, 30, none, 30, true},
       {true, none, 60, none, none, none, none, 60, false},
       {true, none, 60, none, none, none, 10, 10, true},

@@ -1,4 +1,4 @@
-// Claims and the clients of cgroups, which are a table here. Thread rule: the test's thread.
+// Claims and clients in cgroups; the cgroups are a table of paths and inodes. Thread rule: the test's thread.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// A configuration of several files: which, in which order, and which overrides which.
+// A configuration of several files: which are read, in which order, and which overrides which.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -100,7 +100,7 @@ TEST_CASE("an error in one of the files names the file") {
   std::filesystem::create_directory(files.Path("conf.d/2.toml"));
   CHECK(files.ErrorOf().find("cannot read " + files.Path("conf.d/2.toml") + ": Is a directory; ") == 0);
   std::filesystem::remove(files.Path("conf.d/2.toml"));
-  // Nobody writes into it.
+  // A FIFO without a writer.
   REQUIRE(::mkfifo(files.Path("conf.d/2.toml").c_str(), 0600) == 0);
   CHECK(files.ErrorOf().empty());
   std::filesystem::remove_all(files.Path("conf.d"));

@@ -117,7 +117,7 @@ TEST_CASE("connections are accepted only while descriptors last") {
   CHECK(table->refused[0].find("raise LimitNOFILE in xschedd.service") != std::string::npos);
   CHECK(StatusTold(next) == PreambleStatus::kQuota);
   CHECK(test::IsClosed(next));
-  // A user who has half of them is told about its own limit.
+  // A user with half of them is refused because of its own limit.
   CHECK(StatusTold(ConnectAs(*table, 1)) == PreambleStatus::kQuota);
   CHECK(table->refused.back().find("(uid 1) was refused: uid 1 has 2 connections") != std::string::npos);
   SECTION("an administrator is admitted") {

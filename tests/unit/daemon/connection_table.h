@@ -1,4 +1,5 @@
-// The table of connections, with a gRPC that only records what it is given. Thread rule: the test's thread.
+// The table of connections; in place of gRPC, it records the sockets that gRPC would adopt. Thread rule: the test's
+// thread.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -40,7 +41,7 @@ struct Table {
                     {.unused = std::chrono::seconds(2), .refused = std::chrono::seconds(1)}) {}
   ~Table() { connections.CloseAll(); }
 
-  // An admitted plain client: the peer's end of the socket.
+  // Connects a plain client and waits until it is admitted. Returns the peer's end of the socket.
   UniqueFd Admit() {
     Pair pair;
     const std::size_t before = adopted.size();
@@ -49,7 +50,7 @@ struct Table {
     REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
     return std::move(pair.peers);
   }
-  // A peer that has not sent anything yet.
+  // Connects a peer that has not sent anything yet.
   UniqueFd Connect() {
     Pair pair;
     connections.Accept(std::move(pair.ours), false);
@@ -61,7 +62,7 @@ struct Table {
     limits.root_times = 1;
     quotas.SetLimits(limits);
   }
-  // On either socket.
+  // Looks on both sockets.
   std::shared_ptr<Connection> Find(int fd) {
     const std::string name = "fd:" + std::to_string(fd);
     const auto found = connections.Find(name, false);

@@ -357,20 +357,6 @@ TEST_CASE("a shim is welcomed, or refused while the daemon is disabled") {
   CHECK(table.refused.size() == (is_disabled ? 1 : 0));
 }
 
-TEST_CASE("a shim with the right layout version but another hash is refused with a reason") {
-  Table table;
-  Pair pair;
-  PreambleHello hello = MakeHello();
-  hello.layout_hash ^= 1;
-  Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
-  table.connections.Accept(std::move(pair.ours), false);
-  PreambleWelcome welcome{};
-  REQUIRE(RunUntil(table.io, [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; }));
-  CHECK(welcome.status == PreambleStatus::kVersionMismatch);
-  CHECK(table.refused.size() == 1);
-  CHECK(table.adopted.empty());
-}
-
 TEST_CASE("a shim of an incompatible release is refused, and the log says what to install") {
   Table table;
   Pair pair;
@@ -386,6 +372,9 @@ TEST_CASE("a shim of an incompatible release is refused, and the log says what t
   SECTION("of a much older release") {
     hello.abi_version = abi::Spoken().front().version - 1;
     remedy = "install the shim of this daemon's release";
+  }
+  SECTION("of the same version with another layout") {
+    remedy = "install shim and daemon of one release";
   }
   hello.layout_hash ^= 1;
   Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});

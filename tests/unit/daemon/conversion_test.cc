@@ -12,15 +12,15 @@ TEST_CASE("causes beyond the limit are summed up as others") {
   explanation.causes.back().total.count = 2;
   explanation.causes.push_back({"0000:c1:00.0", {}, "the rest"});
   explanation.causes.back().total.is_others = true;
-  v1::ExplainResponse told;
-  FillExplanation(explanation, told);
-  REQUIRE(told.causes_size() == 2);
-  CHECK(told.causes(0).rule() == "turn");
-  CHECK(told.causes(0).for_pid() == 7);
-  CHECK(told.causes(0).count() == 2);
-  CHECK(told.causes(1).rule() == "others");
-  CHECK(told.causes(1).reason() == "the rest");
-  CHECK(!told.is_gone());
+  v1::ExplainResponse message;
+  FillExplanation(explanation, message);
+  REQUIRE(message.causes_size() == 2);
+  CHECK(message.causes(0).rule() == "turn");
+  CHECK(message.causes(0).for_pid() == 7);
+  CHECK(message.causes(0).count() == 2);
+  CHECK(message.causes(1).rule() == "others");
+  CHECK(message.causes(1).reason() == "the rest");
+  CHECK(!message.is_gone());
 }
 
 TEST_CASE("the source of a priority is shown, and a client without memory has no counters") {
@@ -44,25 +44,25 @@ TEST_CASE("the source of a priority is shown, and a client without memory has no
                {static_cast<PrioritySource>(99), v1::PRIORITY_SOURCE_UNSPECIFIED}};
   for (const auto& [from, to] : cases) {
     client.effective.source = from;
-    v1::Client told;
-    FillClient(client, scheduler, 0, told);
-    CHECK(told.priority_source() == to);
-    CHECK(told.devices(0).submitted() == 0);
+    v1::Client message;
+    FillClient(client, scheduler, 0, message);
+    CHECK(message.priority_source() == to);
+    CHECK(message.devices(0).submitted() == 0);
   }
 }
 
 TEST_CASE("an unknown policy name is rejected") {
   CHECK(!policy::NameFrom("best"));
   policy::Settings settings;
-  v1::Policy told;
-  FillPolicy(settings, told);
-  CHECK(told.max_concurrent_by_vendor());
-  CHECK(told.time_slices() == "auto");
+  v1::Policy message;
+  FillPolicy(settings, message);
+  CHECK(message.max_concurrent_by_vendor());
+  CHECK(message.time_slices() == "auto");
   settings.time_slices = false;
   settings.max_concurrent = 3;
-  told.Clear();
-  FillPolicy(settings, told);
-  CHECK(told.max_concurrent() == 3);
-  CHECK(told.time_slices() == "off");
-  CHECK(!told.max_concurrent_by_vendor());
+  message.Clear();
+  FillPolicy(settings, message);
+  CHECK(message.max_concurrent() == 3);
+  CHECK(message.time_slices() == "off");
+  CHECK(!message.max_concurrent_by_vendor());
 }

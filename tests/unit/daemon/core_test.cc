@@ -166,7 +166,7 @@ TEST_CASE("a user with many uids gets one user's share of the log and of decisio
   core.SetOwnerOf([](std::uint32_t uid) { return uid >= kFirst ? kAlice : uid; });
   const auto flood = [&](auto uid_of) {
     for (std::uint32_t i = 0; i < 300; ++i) {
-      core.Refused(uid_of(i), "it is somebody's");
+      core.Refused(uid_of(i), "it belongs to another user");
       NewClient fresh = Make(i + 1);
       fresh.identity.uid = uid_of(i);
       core.AddClient(std::move(fresh));

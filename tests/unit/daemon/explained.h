@@ -1,4 +1,4 @@
-// What `explain` says about a client in a test's world. Thread rule: the test's thread.
+// The answer of `explain` about a client in a test's world. Thread rule: the test's thread.
 #pragma once
 
 #include "daemon/scheduler/explain.h"

@@ -1,4 +1,4 @@
-// What policies are given: GPU time, bursts, deadlines, weights.
+// The state that policies get: GPU time, bursts, deadlines, weights.
 #include "daemon/scheduler/gather.h"
 
 #include <map>
@@ -18,7 +18,7 @@ using policy::kNsPerUs;
 
 namespace {
 
-// The first device's cluster: the one that the scheduler keeps, or one made by `gatherer`.
+// The cluster of the first device: the one that the scheduler keeps, or one made by `gatherer`.
 const policy::State& StateOf(World& world, Gatherer& gatherer) {
   return gatherer.Gather(*world.registry.Devices().begin()->second, world.scheduler.Settings(), fake_now).state;
 }
@@ -53,7 +53,7 @@ TEST_CASE("an owner is a job, a pod, a user or a claim, or without a claim a use
   CHECK(in("container " + std::string(64, 'a')) != in(""));
 }
 
-TEST_CASE("groups of one owner have one number, and of others another") {
+TEST_CASE("groups of one owner share its number, and other owners have others") {
   World world;
   const auto one = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 1000);
   const auto two = world.Connect(2, 0, "0000:c1:00.0", abi::Newest(), 1000);
@@ -67,7 +67,7 @@ TEST_CASE("groups of one owner have one number, and of others another") {
   CHECK(owners.at(one->client->id) != owners.at(other->client->id));
 }
 
-TEST_CASE("explain says what part is due to a client, between owners first") {
+TEST_CASE("explain divides the part that is due to clients between owners first") {
   World world;
   const auto one = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 1000);
   const auto two = world.Connect(2, 0, "0000:c1:00.0", abi::Newest(), 1000);
@@ -96,9 +96,9 @@ TEST_CASE("GPU time is the counter's growth, at most the time that passed") {
     std::vector<Step> steps;
   };
   const Case cases[] = {
-      {"what was counted before it was tracked", {{1, 1'000, 0}, {2, 1'001, 1}}},
+      {"GPU time from before it was tracked does not count", {{1, 1'000, 0}, {2, 1'001, 1}}},
       {"a long kernel is counted when it ends", {{60, 1'000, 0}, {61, 1'050, 50}}},
-      {"more than passed is not believed", {{10, 900'000, 10}, {11, 900'001, 1}}},
+      {"more than the time that passed is not believed", {{10, 900'000, 10}, {11, 900'001, 1}}},
       {"a counter that goes back adds nothing", {{10, 1'005, 5}, {20, 3, 0}, {30, 8, 5}}},
       {"what was not believed is not added later", {{10, 9'000, 10}, {1'000, 9'001, 1}}},
   };

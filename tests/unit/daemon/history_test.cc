@@ -157,7 +157,7 @@ TEST_CASE("overwritten history is reported as unknown") {
   const Account account = busy.history.Since(pool, 0, {busy.now, busy.gpu});
   CHECK(account.from_ns > kStart);
   CHECK(Sum(account) == account.to_ns - account.from_ns);
-  // Its only bucket is gone, but not its present phase.
+  // Its only bucket is gone; its current phase is not.
   const Account rest = quiet.history.Since(pool, 0, {quiet.now + kS, quiet.gpu});
   CHECK(rest.from_ns == quiet.now);
   CHECK(In(rest, Phase::kIdle) == kS);
@@ -195,7 +195,7 @@ TEST_CASE("GPU time of the last second is known only while it is measured") {
   CHECK(recent.time_ns >= kS);
   CHECK(recent.time_ns <= kS + kS / 2);
   CHECK(recent.gpu_ns * 4 == recent.time_ns);
-  // It always ran, and used more of the device earlier than now.
+  // It always ran, and used a larger part of the device earlier than now.
   CHECK(subject.Since(4 * kS).gpu_ns == kS);
   const std::uint64_t whole = subject.Since(8 * kS).gpu_ns;  // 3 s of all, 5 s of a quarter
   CHECK(whole > 4 * kS);

@@ -77,6 +77,7 @@ TEST_CASE("client text becomes well-formed UTF-8 without control characters or q
   } cases[] = {
       {"plain", "plain"},
       {"a\x1b[31m\"\x7f\n", "a?[31m???"},
+      {"\xc2\x9b\x33\x31m\xc2\xa0", "?31m\xc2\xa0"},  // U+009B begins a terminal's command
       {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},  // 2, 3 and 4 bytes
       {"\x80\xbf", "??"},                                                                // no lead
       {"\xc0\x80\xc1\xbf", "????"},                                                      // overlong, 2 bytes
@@ -131,7 +132,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const std::vector<uid_t> others(4, ::getuid() + 1);
   int opened = 0;
   int looks = 0;
-  // A kernel before 6.5 gives only the pid. `before`, `after`: /proc's word around opening the pidfd.
+  // A kernel before 6.5 gives only the pid. `before`, `after`: what /proc says before and after the pidfd is opened.
   const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
@@ -155,7 +156,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // reused by another user
-  // It connected as this user and has become another, but one of its uids is still the first.
+  // It connected as this user and has changed to another; one of its uids is still the first.
   CHECK(
       as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
   // With these errors a newer kernel says that the peer is gone; its pid is not tried.

@@ -70,7 +70,7 @@ TEST_CASE("an unread log does not block the daemon, and later says how many line
   REQUIRE(xschedd::StartLog("info"));
   const std::uint64_t lines = xschedd::kWaitingLines + 3'000;
   for (std::uint64_t i = 0; i < lines; ++i)
-    SPDLOG_INFO("line number={}", i);  // comes back, or the test never ends
+    SPDLOG_INFO("line number={}", i);  // must return, or the test never ends
   const std::uint64_t lost = xschedd::LogLinesLost();
   CHECK(lost > 0);
   CHECK(lost < lines);
@@ -88,15 +88,15 @@ TEST_CASE("an unread log does not block the daemon, and later says how many line
   ::dup2(before.Get(), STDERR_FILENO);
   reads.join();
   spdlog::set_default_logger(logger);
-  // In several parts if the log's thread still took lines while they came.
-  constexpr std::string_view kTold = "log lines were lost, because they were not read in time lines=";
-  std::uint64_t told = 0;
+  // In several messages if the log's thread read lines meanwhile.
+  constexpr std::string_view kLostLines = "log lines were lost, because they were not read in time lines=";
+  std::uint64_t reported = 0;
   std::uint64_t tellings = 0;
-  for (std::size_t at = 0; (at = text.find(kTold, at)) != std::string::npos; ++tellings) {
-    at += kTold.size();
-    told += std::strtoull(text.c_str() + at, nullptr, 10);
+  for (std::size_t at = 0; (at = text.find(kLostLines, at)) != std::string::npos; ++tellings) {
+    at += kLostLines.size();
+    reported += std::strtoull(text.c_str() + at, nullptr, 10);
   }
-  CHECK(told == lost);
+  CHECK(reported == lost);
   CHECK(text.find("line number=" + std::to_string(lines - 1)) != std::string::npos);
   CHECK(text.find("not waited for") == std::string::npos);
   CHECK(static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) == lines - lost + tellings);

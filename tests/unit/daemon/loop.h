@@ -28,13 +28,13 @@ bool RunUntil(boost::asio::io_context& io, Condition condition) {
   return false;
 }
 
-// For what must not happen: runs everything that is ready, several times.
+// Runs everything that is ready, several times, before a test checks that something did not happen.
 inline void RunAWhile(boost::asio::io_context& io) {
-  RunUntil(io, [looks = 0]() mutable { return ++looks > 5; });
+  RunUntil(io, [turns = 0]() mutable { return ++turns > 5; });
 }
 
-// Runs everything due, with `action` after what was already due and before what only becomes due in this turn: `action`
-// changes what the loop has seen but not yet reported.
+// Runs everything due, with `action` after what was already due and before what becomes due in this turn, so that
+// `action` can change something that the loop has seen but not yet reported.
 template <typename Action>
 void RunWith(boost::asio::io_context& io, Action action) {
   boost::asio::post(io, std::move(action));
@@ -42,7 +42,7 @@ void RunWith(boost::asio::io_context& io, Action action) {
   io.poll();
 }
 
-// Non-blocking.
+// A socket pair, non-blocking.
 struct Pair {
   Pair() {
     int pair[2];
@@ -58,7 +58,7 @@ inline void Say(const UniqueFd& socket, std::string_view text) {
   REQUIRE(::send(socket.Get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
 }
 
-// Whether the peer has closed. Discards what it sent before; what it was sent may be unread.
+// Whether the peer has closed. Discards what it sent before; what was sent to it may be unread.
 inline bool IsClosed(const UniqueFd& socket) {
   char bytes[4096];
   ssize_t size = 0;

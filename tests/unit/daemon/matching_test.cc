@@ -12,7 +12,7 @@ using namespace xschedd;
 
 namespace {
 
-// A pointer: GCC 14 takes what a function returns that is given a temporary for a part of it.
+// A pointer, because GCC 14 warns of a dangling reference when a function with a temporary argument returns one.
 Client& AddPython(Registry& registry, const char* cgroup = "/user.slice/job-1") {
   NewClient fresh;
   fresh.identity.pid = 10;
@@ -20,14 +20,20 @@ Client& AddPython(Registry& registry, const char* cgroup = "/user.slice/job-1") 
   fresh.identity.gid = 100;
   fresh.identity.exe = "/usr/bin/python3.11";
   fresh.identity.cgroup = cgroup;
-  fresh.identity.may_raise = true;  // for whether a rule may raise see rights/roles_test.cc
+  fresh.identity.may_raise = true;  // rights/roles_test.cc tests which clients a rule may raise
   fresh.group_name = "job";
   return registry.Add(std::move(fresh), 0);
 }
 
 }  // namespace
 
-TEST_CASE("any wrong character makes a PCI address invalid") {
+TEST_CASE("a PCI address may have a partition, and any wrong character makes it invalid") {
+  for (const char* good : {"0000:c1:00.0", "FFFF:FF:1f.7", "0000:c1:00.0/3", "0000:c1:00.0/0123"})
+    CHECK(IsPciAddress(good));
+  for (const char* bad : {"", "0000:c1:00", "0000:c1:00.0/", "0000:c1:00.0/x", "0000:c1:00.0/12345", "0000-c1:00.0",
+                          "g000:c1:00.0", "0000:c1:00.0 "}) {
+    CHECK(!IsPciAddress(bad));
+  }
   const std::string good = "0000:c1:00.0/1";
   REQUIRE(IsPciAddress(good));
   for (std::size_t i = 0; i < good.size(); ++i) {
@@ -68,6 +74,21 @@ TEST_CASE("a selector matches only if each of its parts does") {
     CHECK(IsEmpty(selector) == (selector.ByteSizeLong() == 0));
     CHECK(Describe(selector) == text);
   }
+  v1::Selector several;
+  several.add_pid(9);
+  several.add_pid(10);
+  CHECK(Matches(several, client));
+  several.set_uid(0);
+  CHECK(!Matches(several, client));
+  several.set_uid(1000);
+  several.set_group("job");
+  several.set_exe("python3.11");
+  several.set_cgroup("/user.slice");
+  several.set_all(true);
+  CHECK(Matches(several, client));
+  CHECK(Describe(several) == "pid 9, pid 10, uid 1000, group \"job\", cgroup \"/user.slice\", exe \"python3.11\"");
+  several.set_cgroup("/system.slice");
+  CHECK(!Matches(several, client));
   v1::Selector many;
   for (std::uint64_t pid = 1; pid < 10'000; ++pid)
     many.add_pid(pid);
@@ -116,7 +137,16 @@ TEST_CASE("a rule groups clients by cgroup, where that is known") {
   CHECK(GroupNameOf(AddPython(registry), config) == "job");
 }
 
-TEST_CASE("programs without a folder, and near misses of container ids") {
+TEST_CASE("executables, cgroups and containers are matched by whole names") {
+  CHECK(ExeMatches("/usr/bin/x", "/usr/bin/x"));
+  CHECK(ExeMatches("x", "/usr/bin/x"));
+  CHECK(!ExeMatches("bin/x", "/usr/bin/x"));
+  CHECK(!ExeMatches("x", ""));
+  CHECK(CgroupMatches("/a", "/a/b"));
+  CHECK(CgroupMatches("/a/", "/a"));
+  CHECK(CgroupMatches("/", "/a"));
+  CHECK(!CgroupMatches("/a", "/ab"));
+  CHECK(!CgroupMatches("/", ""));
   CHECK(ExeMatches("x", "x"));
   CHECK(!ExeMatches("x", "y"));
   CHECK(!CgroupMatches("/a/b", "/a"));

@@ -1,4 +1,4 @@
-// Messages to a client: what waits is bounded, and what is left out is counted.
+// Messages to a client: waiting ones are bounded, and dropped ones are counted.
 #include "daemon/sessions/outbox.h"
 
 #include <string>

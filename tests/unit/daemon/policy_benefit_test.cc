@@ -1,4 +1,5 @@
-// Whether holding helps: what is learnt about an important group from its pace with and without holding others.
+// Whether holding helps: what is learnt about an important group from its pace while others are held and while they
+// run.
 #include <cmath>
 #include <random>
 #include <tuple>
@@ -18,11 +19,11 @@ TEST_CASE("others run beside an important group unless holding them makes it fas
   };
   const Row rows[] = {
       {"bound by its host", {}, Mode::kFree},
-      {"the same, on a core whose speed changes by a half", {.noise = 0.2, .drift = 0.3}, Mode::kFree},
+      {"the same, on a core whose speed changes by half", {.noise = 0.2, .drift = 0.3}, Mode::kFree},
       {"a loop that never synchronises", {.launches = 1'000'000'000, .pause_us = 0}, Mode::kFree},
       {"a little faster beside others", {.beside_us = 95}, Mode::kFree},
       {"waits for others at its end", Chat(2000, 300), Mode::kWaitsWide},
-      {"the same, on a core whose speed changes by a half", Chat(2000, 300, kUnsteady), Mode::kWaitsWide},
+      {"the same, on a core whose speed changes by half", Chat(2000, 300, kUnsteady), Mode::kWaitsWide},
       {"waits for others, but not for long, on such a core", Chat(400, 300, kUnsteady), Mode::kFree},
       {"waits too long all the same", Chat(5000, 3000), Mode::kHeld},
       {"does nothing but wait",
@@ -170,7 +171,7 @@ TEST_CASE("what is known is kept while the tolerance is 0") {
 }
 
 // Several important tenants of one priority and a less important one that always has work, on one device. A burst of a
-// tenant that is `bound` takes twice as long while that one runs; the others' are as long either way.
+// `bound` tenant takes twice as long while the less important one runs; other bursts do not change.
 struct Equals {
   Equals(std::uint32_t limit, const std::vector<bool>& bound, std::uint32_t seed = 1) : world(1, limit), random(seed) {
     world.state.settings.tolerance_percent = 5;
@@ -251,7 +252,7 @@ TEST_CASE("a trial is not spoilt by an equal that holds") {
   mixed.Run(120);
   CHECK(mixed.Settled(0) == Mode::kFree);
   CHECK(mixed.Settled(1) == Mode::kHeld);
-  // While one tries, the other does not hold the third for it.
+  // While one tries, the other does not hold the third in its place.
   for (const std::uint32_t seed : {1u, 2u, 3u, 4u, 5u}) {
     INFO("seed " << seed);
     Equals bound(0, {true, true, true}, seed);
@@ -327,13 +328,13 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   CHECK(memory.place == 2);
   CHECK(memory.first.launches == 16);
   CHECK(memory.mode == Mode::kFree);
-  // The first one beside them is clearly slower after half as long again: the pair ends within it.
+  // The first burst beside them is clearly slower when half as long again has passed: the pair ends during it.
   at(1, 8, true);
   at(60, 0, true);
   CHECK(memory.place == 0);
   REQUIRE(memory.Of(Mode::kFree).pairs == 1);
   at(20, 0, false);
-  // Of the next pair the block beside others is the first one; what is left of the burst that ends it is in neither.
+  // In the next pair the block beside others comes first; the rest of the burst that ends it counts in neither block.
   at(1, 8, true);
   REQUIRE(memory.place == 1);
   REQUIRE(memory.mode == Mode::kFree);
@@ -344,7 +345,7 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   burst(25);
   CHECK(memory.block.launches == 8);
   CHECK(memory.block.busy_ns == 25 * kNsPerMs);
-  // But for one that does not end: its work counts from some time on, or the pair would last for ever.
+  // A burst that does not end is the exception: its work counts after some time, or the pair would last for ever.
   memory.skips = true;
   at(1, 8, true);
   for (int i = 0; i < 30; ++i)
@@ -352,11 +353,11 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   CHECK(memory.Of(Mode::kFree).pairs > 1);
 }
 
-TEST_CASE("two looks at a block are at least 1 ms apart") {
+TEST_CASE("checks of a block are at least 1 ms apart") {
   BenefitMemory memory;
   memory.place = 1;
   memory.contended = true;
-  // A new burst in a block that has been long enough.
+  // A new burst begins in a block that is long enough.
   memory.block.busy_ns = kNsPerS;
   std::uint64_t next_look_ns = kNever;
   Benefit(5, kNow).Note(memory, true, next_look_ns);

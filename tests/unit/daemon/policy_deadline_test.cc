@@ -1,4 +1,4 @@
-// deadline as a table: which work is due when, and which clients are open.
+// deadline as a table: when work is due, and which clients are open.
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
@@ -50,7 +50,7 @@ TEST_CASE("deadline: inside a class the earliest runs first") {
   CheckDeadlines("an idle one is shut where it would be held",
                  {{1, 0, 10, 33, true, 'o'}, {2, 0, 0, 33, false, 'H', Why::kDeadline, 100}});
   CheckDeadlines("and open where it would overtake", {{1, 0, 50, 100, true, 'o'}, {2, 0, 0, 33, false, 'o'}});
-  CheckDeadlines("nobody has a deadline: untracked", {{1, 0, 0, 0, true, '-'}, {2, 0, 0, 0, true, '-'}});
+  CheckDeadlines("no deadlines: untracked", {{1, 0, 0, 0, true, '-'}, {2, 0, 0, 0, true, '-'}});
   CheckDeadlines("alone: untracked", {{1, 0, 10, 33, true, '-'}});
 }
 
@@ -89,10 +89,10 @@ TEST_CASE("deadline: a group that can be overtaken has a background window") {
   CHECK(Letters(decision) == "oo");
   CHECK(decision.gates[0].window_us == 20'000);
   CHECK(decision.gates[1].window_us == 500);
-  // So near its end nobody can come before it.
+  // So near its deadline no other group can come before it.
   decision = world.At(kNow + 970 * kNsPerMs);
   CHECK(decision.gates[1].window_us == 20'000);
-  // And work without a deadline always can be.
+  // Work without a deadline can always be overtaken.
   world.state.tenants[1].deadline_ns = 0;
   world.state.tenants[1].deadline_after_ns = 0;
   CHECK(world.At(kNow + 980 * kNsPerMs).gates[1].window_us == 500);

@@ -1,7 +1,7 @@
-// A model of devices under a policy, in virtual time: kernels of open tenants take turns on each device, one after the
-// other, and those in flight when a gate shuts still run. What tenants tell of their GPU time comes in lumps.
+// A model of devices under a policy, in virtual time: kernels of open tenants run on each device one after the other,
+// in turns, and those in flight when a gate shuts still run. Tenants report their GPU time in lumps.
 //
-// It is what a policy must be judged by, not what a GPU does: a device whose kernels run side by side is kinder.
+// It is harder on a policy than a GPU is, whose kernels may run side by side.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace xschedd::policy::test {
 
-// A tenant that always has work, but for a pause after every `burst` kernels (0: none).
+// A tenant that always has work, except for a pause after every `burst` kernels (0: none).
 struct Load {
   std::uint64_t kernel_ns = 0;  // 0: busy for ever without using the device
   std::uint32_t burst = 0;
   std::uint64_t pause_ns = 0;
-  std::uint64_t lump_ns = 0;  // how much GPU time it has had before it says so
-  std::uint64_t late_ns = 0;  // and how long after
+  std::uint64_t lump_ns = 0;  // it reports its GPU time in portions of this
+  std::uint64_t late_ns = 0;  // and so long after the end of the last kernel in it
 };
 
 class ModelDevices {
@@ -82,7 +82,7 @@ class ModelDevices {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fit, std::max(1u, run.gate.window_floor), unlimited));
   }
 
-  // Whether a tenant's state changed.
+  // Returns whether a tenant's state changed.
   bool Step() {
     bool changed = false;
     std::uint32_t open = 0;
@@ -107,7 +107,7 @@ class ModelDevices {
       }
       if (tenant.busy && run.gate.held) run.held_ns += kStepNs;
       open += tenant.busy && !run.gate.held;
-      // Submits what its window and its burst allow.
+      // Submit what its window and its burst allow.
       if (tenant.busy && !run.gate.held && run.load.kernel_ns != 0) {
         const std::uint32_t limit = Limit(run);
         while (run.queued < limit && (run.load.burst == 0 || run.done_in_burst + run.queued < run.load.burst))

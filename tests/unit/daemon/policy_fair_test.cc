@@ -6,7 +6,7 @@ using namespace xschedd::policy::test;
 
 namespace {
 
-// Two with work, and one that is known to have had so much.
+// Two groups with work, and one with the given GPU time.
 class FairWorld : public World {
  public:
   FairWorld() : World(1) {
@@ -98,7 +98,7 @@ TEST_CASE("fair: the owner whose groups have had least together runs first, then
       {{0, 0, 1}, {12, 12, 19}, "HHo"},
       {{kNoOwner, kNoOwner, kNoOwner}, {12, 12, 19}, "ooo"},
       {{0, 0, 1}, {9, 9, 19}, "ooo"},
-      // Inside one owner, and between owners of one level, by their own.
+      // Inside an owner, and between owners on one level, each group's own GPU time decides.
       {{0, 0, 0}, {12, 12, 25}, "ooH"},
       {{0, 0, 1}, {21, 12, 25}, "HoH"},
       {{0, 0, 1}, {60, 60, 99}, "HHo"},
@@ -137,7 +137,7 @@ TEST_CASE("fair: windows, tracking and priority") {
   FairWorld world;
   world.After(20, 20, 0);
   world.state.tenants[1].busy = false;
-  // The idle one would begin above it.
+  // The idle group would begin on a level above it.
   Decision decision = world.After(1, 0, 0);
   CHECK(Letters(decision) == "oo");
   CHECK(decision.gates[0].window_us == 500);

@@ -6,7 +6,7 @@ using namespace xschedd::policy::test;
 
 namespace {
 
-// Wanted in 33 ms, needs 10: with a margin of 2 ms its slack ends after 21.
+// Due in 33 ms, needs 10: with a margin of 2 ms its slack ends after 21.
 World FramesBesideBatch() {
   World world(1);
   world.state.settings.name = Name::kLaxity;
@@ -54,7 +54,7 @@ TEST_CASE("laxity: work with slack runs after all others, work without before th
     CHECK(Letters(decision) == "oH");
     CHECK(decision.gates[1].why == Why::kLinger);
     CHECK(decision.next_look_ns == frames.idle_since_ns + 200 * kNsPerUs);
-    CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // nobody waits for longer
+    CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // no client waits longer
     frames.busy = true;
     SECTION("shorter than the margin: the work goes on") {
       frames.busy_since_ns = frames.idle_since_ns + 2 * kNsPerMs - 1;
@@ -113,13 +113,13 @@ TEST_CASE("laxity: what the slack depends on") {
 TEST_CASE("laxity: among urgent groups the earliest latest start runs first") {
   World world = FramesBesideBatch();
   Tenant& other = world.Add(3, 0, 0, true);
-  other.deadline_ns = kNow + 32 * kNsPerMs;  // wanted before, but must begin later
+  other.deadline_ns = kNow + 32 * kNsPerMs;  // due earlier, but may begin later
   other.deadline_after_ns = 32 * kNsPerMs;
   other.usual_ns = 5 * kNsPerMs;
   CHECK(Letters(world.At(kNow)) == "HoH");
   CHECK(Letters(world.At(kNow + 21 * kNsPerMs)) == "oHH");
   CHECK(Letters(world.At(kNow + 26 * kNsPerMs)) == "oHH");
-  // Progress does not make two of them change places.
+  // Progress does not change their order.
   world.state.tenants[0].burst_ns = 9 * kNsPerMs;
   CHECK(Letters(world.At(kNow + 30 * kNsPerMs)) == "oHH");
   world.state.tenants[0].busy = false;

@@ -1,4 +1,4 @@
-// What each way of holding for an important group means for the others: when they are held, their windows and turns.
+// What each mode of holding for an important group means for the others: when they are held, their windows and turns.
 #include "daemon/policy/benefit.h"
 #include "tests/unit/daemon/policy_world.h"
 
@@ -9,7 +9,7 @@ using test::kNow;
 using test::World;
 using Mode = BenefitMemory::Mode;
 
-// One of whom it is known that this mode is enough, above `others` that always have work.
+// An important group for which this mode is known to be enough, above `others` that always have work.
 World Below(Mode mode, std::uint32_t others, bool is_busy, std::uint32_t limit = 1) {
   World world(1, limit);
   world.state.settings.tolerance_percent = 5;
@@ -31,7 +31,7 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   important.busy_since_ns = kNow + 1;
   Decision decision = world.At(kNow + 1);
   CHECK(decision.gates[1].why == Why::kBeside);
-  // Those who may be held have a window also while they are not.
+  // Clients that may be held have a window also while they are open.
   CHECK(decision.gates[1].window_us == 4 * world.state.settings.window_us);
   CHECK(decision.gates[0].tells_waits);
   CHECK(!decision.gates[1].tells_waits);
@@ -39,7 +39,7 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   decision = world.At(kNow + 2);
   CHECK(decision.gates[1].held);
   CHECK(decision.gates[1].why == Why::kPriority);
-  // It lingers behind each wait: the next one may come at once.
+  // Linger follows each wait, because the next one may come at once.
   constexpr std::uint64_t kLinger = Benefit::kLingerNs;
   important.waits = false;
   decision = world.At(kNow + 3);
@@ -92,7 +92,7 @@ TEST_CASE("a group without work for ten seconds leaves those below wider windows
     CHECK(world.At(kNow + 1).gates[1].window_us == narrow_us);
     const Decision before = world.At(kNow + kAway - 1);
     CHECK(before.gates[1].window_us == narrow_us);
-    // Nothing happens then but that time passes.
+    // Nothing happens except that time passes.
     CHECK((row.mode == Mode::kBesideWide || before.next_look_ns == kNow + kAway));
     CHECK(world.At(kNow + kAway).gates[1].window_us == row.windows * window_us);
     important.busy = true;

@@ -1,4 +1,4 @@
-// What is known of holding is known beside certain others: how many they are, which, and for how long.
+// A measured result of holding applies to the others that were there: how many, which, and for how long.
 #include <algorithm>
 
 #include "tests/unit/daemon/policy_pair.h"
@@ -29,7 +29,7 @@ TEST_CASE("a result beside one client does not hold beside four") {
     CHECK(pair.Settled() == Mode::kHeld);
     for (std::uint64_t id : {11, 12, 13})
       pair.AddOther(id);
-    // Beside four it may be a fifth slower, and is more.
+    // Beside four it may be a fifth slower, and is slower than that.
     pair.Run({.beside_us = 130, .noise = 0.05}, 20);
     CHECK(pair.Settled() == Mode::kHeld);
   }
@@ -41,7 +41,7 @@ TEST_CASE("a result beside one neighbour does not hold beside the next") {
     Pair pair(5, seed);
     pair.Run(Chat(2000, 300), 200);
     REQUIRE(pair.Settled() == Mode::kWaitsWide);
-    // By so little that no pair is a surprise.
+    // By so little that no pair contradicts the result.
     pair.ReplaceOther(300);
     pair.Run(Chat(2000, 1100), 20);
     CHECK(pair.Settled() == Mode::kHeld);

@@ -1,5 +1,5 @@
-// A made-up important tenant beside one that always has work, to see what is learnt of holding: its launches take so
-// long while the other one is held and so long beside it. Virtual time.
+// A simulated important tenant beside one that always has work, to test what is learnt about holding: its launches have
+// one duration while the other is held and another while the other runs. Virtual time.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,19 @@ namespace xschedd::policy::test {
 using Mode = BenefitMemory::Mode;
 
 struct Behaviour {
-  std::uint64_t launches = 100;  // of a burst
+  std::uint64_t launches = 100;  // in a burst
   double held_us = 100;          // busy time of a launch
   double beside_us = 100;
-  double beside_for_window = 0;  // more than that, for each µs that others may have in flight
-  // If its client says when its host waits, it does so at a burst's end: while others are held, while they run beside
-  // it, and if they are held from then on.
+  double beside_for_window = 0;  // added to beside_us for each µs that others may have in flight
+  // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
+  // beside it, and if they are held from the beginning of the wait.
   double waits_held_us = 0;
   double waits_beside_us = 0;
   double waits_then_held_us = 0;
-  double waits_for_window = 0;  // for each µs that others may have in flight then, beside waits_held_us; else the above
-  double noise = 0.1;           // of a burst's, as a standard deviation
-  double drift = 0;             // of all of them, over some seconds: the core that it runs on
+  // Unless 0, replaces waits_then_held_us: waits_held_us plus this for each µs that others may have in flight.
+  double waits_for_window = 0;
+  double noise = 0.1;  // standard deviation of a burst's duration
+  double drift = 0;    // slow change of all durations, over seconds, as on a core whose clock changes
   std::uint64_t pause_us = 300;
 };
 
@@ -34,7 +35,7 @@ struct Core {
   double noise = 0.1;
   double drift = 0;
 };
-inline constexpr Core kUnsteady{0.2, 0.3};  // its speed changes by a half
+inline constexpr Core kUnsteady{0.2, 0.3};  // its speed changes by half
 
 // Bursts of 10.6 ms while others are held, of which the host waits for 100 µs.
 inline Behaviour Chat(double waits_beside_us, double waits_then_held_us, const Core& core = {}) {
@@ -48,7 +49,7 @@ inline Behaviour Chat(double waits_beside_us, double waits_then_held_us, const C
           .drift = core.drift};
 }
 
-// An important tenant beside one that always has work, on one device, decided about as the daemon would.
+// An important tenant beside one that always has work, on one device, under the daemon's decisions.
 class Pair {
  public:
   explicit Pair(std::uint32_t tolerance_percent, std::uint32_t seed = 1) : world_(1, 1), random_(seed) {
@@ -74,7 +75,7 @@ class Pair {
   void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
   void AddOther(std::uint64_t id) { world_.Add(id, 0, 0, true); }
   void ReplaceOther(std::uint64_t client) { world_.state.tenants[1].client = client; }
-  // For so long it has no work, nor has the other one.
+  // Lets time pass in which neither tenant has work.
   void Rest(double seconds) {
     world_.state.tenants[1].busy = false;
     Decide();
@@ -94,7 +95,7 @@ class Pair {
     const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
     const double own = core * std::exp(behaviour.noise * normal_(random_));
     double left = static_cast<double>(behaviour.launches);
-    // As long as nothing is decided anew, one way of running goes on.
+    // The duration of a launch changes only with a new decision.
     while (left > 0) {
       const double beside_us = behaviour.beside_us + behaviour.beside_for_window * window_us_;
       const double us = own * (besides_ ? beside_us : behaviour.held_us);
@@ -150,7 +151,7 @@ class Pair {
   std::uint64_t now_ = kNow;
   std::uint64_t next_look_ = kNever;
   bool besides_ = false;
-  std::uint32_t window_us_ = 0;  // of the other one
+  std::uint32_t window_us_ = 0;  // the other tenant's
   Mode before_ = Mode::kHeld;
   std::uint64_t changes_ = 0;
   std::uint64_t beside_ns_ = 0;

@@ -31,7 +31,7 @@ TEST_CASE("priority: which clients are awaited") {
   CHECK(decision.gates[0].awaited);
   CHECK(!decision.gates[1].awaited);
   CHECK(!decision.gates[2].awaited);
-  // Nobody waits for who lets others run beside it.
+  // No client waits for one that lets others run beside it.
   world.state.settings.tolerance_percent = 5;
   BenefitMemory& benefit = world.state.groups[0].memory.benefit;
   benefit.mode = benefit.settled = BenefitMemory::Mode::kBeside;
@@ -40,7 +40,7 @@ TEST_CASE("priority: which clients are awaited") {
 }
 
 TEST_CASE("priority: an administrator's hold") {
-  Check("held whatever its priority; nobody waits for it",
+  Check("held whatever its priority; no client waits for it",
         {{1, 100, 0, true, 'H', Why::kHold, true}, {2, 0, 0, true, '-'}});
   Check("held alone", {{1, 0, 0, false, 'H', Why::kHold, true}});
   Check("a held one does not make others tracked",
@@ -295,7 +295,7 @@ TEST_CASE("priority: several levels below the top divide one window") {
   CHECK(Letters(decision) == "oooH");
   CHECK(decision.gates[1].window_us == 250);
   CHECK(decision.gates[2].window_us == 250);
-  // By its guard turn the lowest becomes a third.
+  // With its guard turn the lowest is the third.
   world.At(kNow + 1);
   decision = world.At(kNow + kNsPerS - world.state.settings.guard_ms_per_s * kNsPerMs);
   CHECK(Letters(decision) == "oooo");

@@ -43,14 +43,14 @@ Wrong Gangs(const State& state, const Decision& decision) {
   return nullptr;
 }
 
-// In its turn it may come back for as long again.
+// In its turn it may return for as long again.
 bool KeepsTurn(const State& state, const Decision& decision, const Tenant& tenant, std::uint64_t now) {
   return !tenant.busy && tenant.idle_since_ns != 0 && decision.memory[tenant.group].turn_since_ns != 0 &&
          tenant.idle_since_ns + 2 * kNsPerUs * state.settings.linger_us > now;
 }
 
-// Where somebody has work, somebody runs; but for a moment after one that has just become idle (linger), and unless
-// each of those who have work there is a group that also has work on another device, where somebody is open or lingers.
+// On each device where clients have work, one is open, with two exceptions: linger after a client that has just become
+// idle, and groups that all also have work on another device, where a client is open or lingers.
 Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now) {
   std::vector<bool> used(state.devices.size());
   std::vector<bool> lingering(state.devices.size());
@@ -66,7 +66,7 @@ Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now)
     const bool kept_elsewhere = std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& other) {
       return other.group == tenant.group && other.busy && (used[other.device] || lingering[other.device]);
     });
-    if (!kept_elsewhere) return "a device has work and nobody is open";
+    if (!kept_elsewhere) return "a device has work and no client is open";
   }
   return nullptr;
 }
@@ -84,8 +84,8 @@ int FairLevel(const State& state, std::uint64_t attained_ns) {
   return level;
 }
 
-// Where the policy puts a busy group among busy ones of its priority; the greater goes first, and equals run together.
-// Written from the promises, not from the code.
+// The standing of a busy group among busy ones of its priority; the greatest runs first, and equals run together.
+// Written from the documented promises, not from the code.
 using Place = std::pair<int, std::int64_t>;
 Place PlaceOf(const State& state, const Decision& decision, std::uint32_t group) {
   std::uint64_t deadline = kNever;
@@ -112,7 +112,7 @@ Place PlaceOf(const State& state, const Decision& decision, std::uint32_t group)
   }
 }
 
-// What fair says of an owner is what its groups have used together.
+// fair's GPU time of an owner is the sum of its groups'.
 Wrong Owners(const State& state, const Decision& decision) {
   if (state.settings.name != Name::kFair) return nullptr;
   for (std::uint32_t group = 0; group < state.groups.size(); ++group) {
@@ -129,7 +129,7 @@ Wrong Owners(const State& state, const Decision& decision) {
   return nullptr;
 }
 
-// Work is urgent from when its slack is the margin, and never before unless it goes on from work that was.
+// Work is urgent once its slack is down to the margin, and earlier only if it continues urgent work.
 Wrong Urgency(const State& state, const Decision& decision, std::uint64_t now) {
   if (state.settings.name != Name::kLaxity) return nullptr;
   for (std::uint32_t group = 0; group < state.groups.size(); ++group) {
@@ -162,7 +162,7 @@ BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::ui
   return own.mode;
 }
 
-// Which mode decides the window of those below this tenant: without work for ten seconds it leaves them a wide one.
+// The mode that decides the windows below this tenant: after ten seconds without work, a wide one.
 BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decision, const Tenant& tenant,
                                       std::uint64_t now_ns) {
   const auto mode = ModeOf(state, decision, tenant.group);
@@ -171,8 +171,8 @@ BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decisi
   return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBesideWide) : mode;
 }
 
-// Nobody is open beside a busy open one of higher rank but by the guard, or where that one holds nobody; and whoever
-// has a more important neighbour has a window: all whom such a one holds together no more than its mode gives them.
+// No client is open beside a busy open one of higher rank, except by the guard or if that one holds no client. A client
+// with a more important neighbour has a window; the windows below a neighbour add up to what its mode allows.
 Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now_ns) {
   std::vector<std::uint64_t> windows(state.devices.size());
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
@@ -180,7 +180,7 @@ Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now
     const Gate& gate = decision.gates[i];
     if (gate.held) continue;
     bool background = false;
-    auto mode = kCheapest;  // of those above it, what gives it least
+    auto mode = kCheapest;  // of the modes above it, the one with the smallest window
     for (std::size_t j = 0; j < state.tenants.size(); ++j) {
       const Tenant& other = state.tenants[j];
       const Gate& others = decision.gates[j];
@@ -207,26 +207,26 @@ Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now
   return nullptr;
 }
 
-// Whoever is held for somebody is held for one that is there, and by a rule that fits.
+// A client that is held for another is held for one that exists, by a rule that applies.
 Wrong Reasons(const State& state, const Decision& decision) {
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
     const Tenant& tenant = state.tenants[i];
     const Gate& gate = decision.gates[i];
     if (!gate.held && gate.why != Why::kBeside) {
-      if (gate.held_for != 0) return "open, and for somebody";
+      if (gate.held_for != 0) return "open, but held for a client";
       continue;
     }
     if (gate.why == Why::kHold) continue;
     const auto found = std::find_if(state.tenants.begin(), state.tenants.end(),
                                     [&](const Tenant& other) { return other.client == gate.held_for; });
-    if (found == state.tenants.end()) return "held for nobody";
+    if (found == state.tenants.end()) return "held for a client that does not exist";
     const Tenant& other = *found;
     if (other.group == tenant.group) return "held for itself";
     if (gate.why == Why::kGang || gate.why == Why::kTurn) continue;
     const int difference = state.groups[other.group].priority - state.groups[tenant.group].priority;
     if (gate.why == Why::kBeside) {
-      if (gate.held) return "held beside somebody";
-      if (!other.busy || difference <= 0) return "beside one that is not more important, or idle";
+      if (gate.held) return "beside a client, but held";
+      if (!other.busy || difference <= 0) return "beside a client that is not more important, or is idle";
       continue;
     }
     if (gate.why == Why::kPriority && difference <= 0) return "held by priority for one that is not more important";
@@ -241,7 +241,7 @@ Wrong Reasons(const State& state, const Decision& decision) {
   return nullptr;
 }
 
-// The same decision for the same things listed otherwise.
+// The decision does not depend on the order of the lists.
 Wrong OrderMatters(Trace& trace, const Decision& decision) {
   const State& state = trace.state;
   const auto permutation = [&](std::size_t size) {
@@ -288,7 +288,7 @@ Wrong FirstWrong(std::initializer_list<Wrong> list) {
   return nullptr;
 }
 
-// `reasons` collects why somebody was open or held.
+// `reasons` collects the reasons of all gates.
 void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reached& reached) {
   Trace trace(name, seed);
   Decider decider;
@@ -322,8 +322,8 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
       ++looks;
     }
   }
-  // Looking again without a reason ends: beside each change there are a few looks (linger, turn, guard), and where
-  // shares or levels are near a limit one each half millisecond.
+  // Decisions without a change are bounded: a few for each change (linger, turn, guard), and one each half millisecond
+  // while shares or levels are near a limit.
   const std::uint64_t allowed = 3 * changes + (trace.now_ns - start) / (500 * kNsPerUs);
   if (looks > allowed) FAIL(Text(name) << " seed " << seed << ": " << looks << " looks, " << allowed << " allowed");
 }
@@ -343,7 +343,7 @@ TEST_CASE("policy properties on random traces", "[properties]") {
     Waits::Reached reached;
     for (std::uint32_t seed = 1; seed <= Seeds(kUsualSeeds); ++seed)
       RunTrace(name, seed, reasons, reached);
-    // The traces must reach what they are to check. A few of them do not.
+    // The traces must reach the bounds that they check; a few of them may not.
     if (Seeds(kUsualSeeds) < kUsualSeeds) continue;
     std::set<Why> expected{Why::kOpen, Why::kHold};
     if (name != Name::kFifo) {
@@ -360,8 +360,8 @@ TEST_CASE("policy properties on random traces", "[properties]") {
 }
 
 TEST_CASE("the order of simultaneous events does not matter", "[properties]") {
-  // Whatever happens between two decisions is one State: the only order left is that of lists, above. What remains is
-  // that a decision made between two events of one instant changes nothing of the one after both.
+  // All that happens between two decisions is one State, so the order inside is that of lists, checked above. Here: a
+  // decision between two events of one instant does not change the decision after both.
   for (const std::string_view text : NameTexts()) {
     for (std::uint32_t seed = 1; seed <= 40; ++seed) {
       Trace trace(*NameFrom(text), seed);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kUs = kNsPerUs;
 constexpr std::uint64_t kMs = kNsPerMs;
 
-// Groups 1, 2, ... of the given weights on one device, all with work.
+// Groups 1, 2, ... with the given weights on one device, all with work.
 class ShareWorld : public World {
  public:
   explicit ShareWorld(const std::vector<std::uint32_t>& weights, Name name = Name::kShare) : World(1) {
@@ -40,7 +40,7 @@ class ShareWorld : public World {
 
 struct Shares {
   std::vector<double> mean;  // percent of what all used
-  double worst_points = 0;   // the greatest distance of anybody's part of any second from its weight's
+  double worst_points = 0;   // the greatest distance, in any second, of a group's part from the part due by weight
   double least_used = 1;     // of any second, the part that the device worked
   double decisions_per_s = 0;
 };
@@ -127,7 +127,7 @@ TEST_CASE("share: equal weights are kept to shares, too, and level groups are le
   ShareWorld world({100, 100});
   const Decision decision = world.After(10, {5, 5});
   CHECK(Letters(decision) == "oo");
-  // Nobody can be ahead by the slack any earlier.
+  // No group can be ahead by the slack earlier.
   CHECK(decision.next_look_ns == world.now_ns + 5 * kMs + 1);
   CHECK(Letters(world.After(6, {0, 6})) == "oH");
 }
@@ -187,14 +187,14 @@ TEST_CASE("share: a group that does not use the device does not hold the others 
     held_ms += open ? 0 : 1;
     decision = world.After(1, {0, 0, open ? 1.0 : 0.0});
   }
-  // Its own quarter and what the guard adds; the patience at the beginning.
+  // Its own quarter, what the guard adds, and the wait at the beginning.
   CHECK(held_ms < 4000 * 3 / 4 + 100);
 }
 
 TEST_CASE("share: late measurements are not charged twice") {
   ShareWorld world({100, 100});
   CHECK(Letters(world.After(10, {10, 0})) == "Ho");
-  // The second runs for 20 ms, and says so only afterwards.
+  // The second runs for 20 ms, and reports it only afterwards.
   for (int i = 0; i < 20; ++i)
     world.After(1, {});
   world.After(1, {0, 20});
@@ -264,7 +264,7 @@ TEST_CASE("share: windows") {
   CHECK(decision.gates[0].window_us == 2'500);
   CHECK(decision.gates[1].window_us == 2'500);
   CHECK(decision.gates[0].window_floor == 2);
-  // Nobody may have more in flight than it may still be ahead.
+  // No group may have more in flight than its remaining slack.
   decision = world.After(4, {0, 4});
   CHECK(decision.gates[1].window_us < 1'300);
   CHECK(decision.gates[1].window_us >= 250);
@@ -275,7 +275,7 @@ TEST_CASE("share: windows") {
   decision = world.After(10, {0, 10});
   CHECK(decision.gates[1].window_us == 5'000);
   CHECK(decision.gates[1].window_floor == 4);
-  // Below somebody: as for everybody in the background.
+  // Below a more important group: as for all in the background.
   world.SetBusy(0, true);
   world.Add(3, 50, 0, false);
   decision = world.After(1, {});
@@ -296,7 +296,7 @@ TEST_CASE("share: turns go to the group furthest behind") {
   const Decision decision = world.At(kNow + 6 * kMs);
   CHECK(Letters(decision) == "oHo");
   CHECK(decision.gates[1].held_for == 300);
-  // It has given its turn back, and gets the next when the other is ahead by the slack.
+  // It has given back its turn, and gets the next when the other is ahead by the slack.
   world.state.tenants[2].ran_ns = 8 * kMs;
   CHECK(Letters(world.At(kNow + 14 * kMs)) == "oHo");
   world.state.tenants[2].ran_ns = 4 * kMs;
@@ -310,7 +310,7 @@ TEST_CASE("share: of two gangs that need the same devices, one has all of them")
     for (const std::uint32_t device : {0, 1})
       world.Add(group, 0, device, true);
   world.At(kNow);
-  // Each is ahead on one of them: compared is the busiest device of each.
+  // Each is ahead on one device: the busiest device of each is compared.
   world.state.tenants[0].ran_ns = 10 * kMs;
   world.state.tenants[3].ran_ns = 16 * kMs;
   const Decision decision = world.At(kNow + 16 * kMs);
@@ -347,7 +347,7 @@ TEST_CASE("share: on a device with a limit, sharers take turns even with no grou
 
 namespace {
 
-// Percent of eight seconds that each of some groups with endless work had of one device; `loads` by group.
+// The percentage of one device that each group with endless work had in eight seconds; `loads` is by group.
 std::vector<double> PartsOf(const std::vector<std::uint32_t>& owners, const std::vector<std::uint32_t>& weights,
                             const std::vector<Load>& loads, std::uint32_t concurrent) {
   State state;
@@ -378,11 +378,11 @@ TEST_CASE("share: owners first, then the groups of each") {
   } const rows[] = {
       {{0, 0, 1}, {100, 100, 100}, {25, 25, 50}},
       {{0, 0, 0, 0, 1}, {100, 100, 100, 100, 100}, {12.5, 12.5, 12.5, 12.5, 50}},
-      // An owner counts with the greatest weight of its groups.
+      // An owner's weight is the greatest of its groups'.
       {{0, 0, 1}, {300, 100, 100}, {56.25, 18.75, 25}},
       {{0, 0, 1}, {50, 50, 100}, {16.7, 16.7, 66.7}},
       {{0, 0, 1, kNoOwner}, {100, 100, 100, 100}, {16.7, 16.7, 33.3, 33.3}},
-      // With one owner, and without any, by weight alone.
+      // With one owner, or none, weights alone decide.
       {{0, 0, 0}, {100, 100, 200}, {25, 25, 50}},
       {{kNoOwner, kNoOwner, kNoOwner}, {100, 100, 200}, {25, 25, 50}},
   };
@@ -465,7 +465,7 @@ TEST_CASE("share: ratios over any second, on a device that is always busy") {
       {"three, late and in lumps", three, {lumpy(quick), lumpy({.kernel_ns = 300 * kUs}), lumpy(slow)}},
       {"long beside short", two, {{.kernel_ns = 50 * kMs}, {.kernel_ns = kMs}}, 0.95},
       {"they synchronise after each step", two, {stepping(quick, 20, 40 * kUs), stepping(slow, 3, 300 * kUs)}, 0.95},
-      // One that has not always work cannot have its share: the other's kernels run on when it comes back.
+      // A group that pauses cannot have its whole share: the other's kernels still run when it returns.
       {"one pauses", two, {stepping(quick, 50, kMs), stepping(slow, 5, 300 * kUs)}, 0.95, 15},
       {"in the gaps of one more important", two, {quick, slow, stepping(quick, 100, 40 * kMs)}},
   };

@@ -169,7 +169,7 @@ TEST_CASE("slices: equals have the driver's own") {
   world.Add(1, 0, 0, true);
   world.Add(2, 0, 0, true);
   CHECK(Slices(world.At(kNow)) == Expected{0, 0});
-  // Kept to shares, but nobody overtakes.
+  // Kept to shares, but no group overtakes.
   world.state.settings.name = Name::kShare;
   CHECK(Slices(world.At(kNow)) == Expected{0, 0});
 }

@@ -1,4 +1,4 @@
-// No client with work waits for ever, and what that costs more important clients is bounded, however many wait: turns,
+// No client with work waits for ever, and the cost to more important clients is bounded, however many wait: turns,
 // gangs that need several devices at once, and the guard's slots.
 #include <algorithm>
 #include <map>
@@ -12,12 +12,12 @@ using namespace xschedd::policy::test;
 
 namespace {
 
-// Groups that have work all the time, unless a test says otherwise, from event to event.
+// Groups that always have work, unless a test says otherwise; advances from event to event.
 class Run {
  public:
   explicit Run(World& world) : world_(world) {}
 
-  // Until `end_ns`, deciding whenever a decision asked for it.
+  // Runs until `end_ns`, deciding whenever the last decision asked for it.
   void Until(std::uint64_t end_ns) {
     while (now_ns < end_ns) {
       const Decision decision = world_.At(now_ns);
@@ -73,7 +73,7 @@ TEST_CASE("a gang gets its turn on devices whose turns end at different times") 
     world.Add(3, 0, 1, true);
     run.open_ns.clear();
     run.Until(kNow + 60 * kNsPerS);
-    // The gang and each of the others want a device for half of the time; nobody's device stands still.
+    // The gang and each of the others want a device for half of the time; no device is idle.
     CHECK(run.open_ns[300] == run.open_ns[301]);
     CHECK(run.open_ns[300] > 24 * kNsPerS);
     CHECK(run.open_ns[100] > 24 * kNsPerS);
@@ -152,7 +152,7 @@ TEST_CASE("share: groups that do not use the device do not pass turns to one ano
 
 namespace {
 
-// Whom holding others does not help, as was found out some time ago.
+// Groups for which holding others was measured not to help.
 void LetBeside(World& world, std::initializer_list<std::uint64_t> groups) {
   world.state.settings.tolerance_percent = 5;
   for (const std::uint64_t id : groups) {
@@ -188,7 +188,7 @@ TEST_CASE("below a group that holds no others, no group takes turns and each has
     world.Add(9, 20, 0, busy).idle_since_ns = kNow - 2 * kNsPerS;
     world.Add(2, 0, 0, true);
     world.Add(1, 0, 0, true);
-    // It may hold them: turns, and one window for all.
+    // It may hold them: they take turns and share one window.
     const Decision held = world.At(kNow);
     CHECK(Letters(held) == (busy ? "oHH" : "oHo"));
     CHECK(held.gates[2].slice_us == kShortSliceUs);
@@ -201,7 +201,7 @@ TEST_CASE("below a group that holds no others, no group takes turns and each has
       CHECK(beside.gates[i].window_floor == 2);
       CHECK(beside.gates[i].slice_us == (busy ? 1'000 : 0));
     }
-    // Between them somebody who may hold the lowest: these take turns as ever.
+    // With a group between them that may hold the lowest, the lowest take turns.
     world.Add(5, 10, 0, false);
     world.Add(3, 0, 0, true);
     const Decision below_two = world.At(kNow);
@@ -223,7 +223,7 @@ TEST_CASE("a group that lets others run takes no turns, and they take theirs amo
     CHECK(decision.gates[2].why == Why::kTurn);
     CHECK(decision.gates[3].why == (busy ? Why::kBeside : Why::kOpen));
   }
-  // While it tries the other way it holds them as ever.
+  // While it tries the other mode, it holds them.
   world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kHeld;
   CHECK(Letters(world.At(kNow + 1)) == "ooHH");
 }
@@ -255,7 +255,7 @@ TEST_CASE("the guard also opens a group that waits for a turn whenever no more i
 }
 
 TEST_CASE("a gang needs all its devices' guard slots at once, and is not passed over") {
-  // Those of the two devices are half a second apart.
+  // The slots of the two devices are half a second apart.
   World world(2);
   world.Add(9, 50, 0, true);
   world.Add(9, 50, 1, true);
@@ -290,7 +290,7 @@ TEST_CASE("the rest of a guard slot goes to the next group") {
     CHECK(Letters(world.At(due + turn)) == "oHH");
     world.state.tenants[1].busy = true;
     CHECK(Letters(world.At(due + turn + 1)) == "oHH");
-    // It has had three quarters, so it is still the one that has waited longest.
+    // It has had three quarters of its slot, so it still counts as having waited longest.
     CHECK(Letters(world.At(due + kNsPerS)) == "oHo");
     CHECK(Letters(world.At(due + kNsPerS + turn)) == "oHH");
     CHECK(Letters(world.At(due + 2 * kNsPerS)) == "ooH");

@@ -1,6 +1,6 @@
-// Random traces for the policies' properties: groups of tenants on a few devices, whose work arrives, is done as far as
-// gates allow, and ends; groups and ranks that come and go, priorities, weights and holds that change meanwhile.
-// Virtual time, event by event; the same seed always makes the same trace.
+// Random traces for tests of properties of policies: groups of tenants on a few devices. Work arrives, runs as far as
+// gates allow, and ends; groups and ranks come and go; priorities, weights and holds change. Virtual time, event by
+// event; the same seed always makes the same trace.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/policy/decide.h"
+#include "tests/unit/daemon/policy_memory.h"
 
 namespace xschedd::policy::test {
 
@@ -33,7 +34,7 @@ class Trace {
       AddGroup();
   }
 
-  // Goes on to the next event; false when that is no tenant's or administrator's doing, but the time to look again.
+  // Advances to the next event. False if nothing changed and only the time for the next decision came.
   bool Advance(std::uint64_t next_look_ns) {
     std::uint64_t next = std::min(next_look_ns, NextTransition());
     if (next_change_ns_ == 0) next_change_ns_ = now_ns + Between(1, 300 * kNsPerMs * pace_);
@@ -51,12 +52,7 @@ class Trace {
 
   void Apply(const Decision& decision) {
     gates_ = decision.gates;
-    for (std::size_t i = 0; i < state.groups.size(); ++i)
-      state.groups[i].memory = decision.memory[i];
-    for (std::size_t i = 0; i < state.devices.size(); ++i)
-      state.devices[i].memory = decision.devices[i];
-    for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = tenant.launched = 0;
+    KeepMemory(decision, state);
   }
 
   std::uint32_t Below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
@@ -132,7 +128,7 @@ class Trace {
                                                   [&](const Tenant& tenant) { return tenant.group == group; }));
   }
 
-  // How many run side by side on the tenant's device, if it runs at all.
+  // How many tenants run side by side on the tenant's device; 0 if it does not run.
   std::uint64_t Rate(std::size_t index) const {
     if (!Runs(index)) return 0;
     std::uint64_t count = 0;
@@ -195,7 +191,7 @@ class Trace {
     return changed;
   }
 
-  // What an administrator or a client may do at any time.
+  // Does something that an administrator or a client may do at any time.
   void Change() {
     const std::uint32_t index = Below(static_cast<std::uint32_t>(state.groups.size()));
     Group& group = state.groups[index];
@@ -230,11 +226,11 @@ class Trace {
 
   static constexpr std::size_t kMaxGroups = 8;
   std::mt19937 random_;
-  std::mt19937 behaviour_;  // of those who are beside others
+  std::mt19937 behaviour_;  // of tenants beside others
   std::mt19937 owners_;
   std::vector<Work> work_;
   std::vector<Gate> gates_;
-  std::uint64_t pace_ = 1;  // how slow all is
+  std::uint64_t pace_ = 1;  // factor of all durations
   bool weights_ = false;
   std::uint64_t next_group_ = 1;
   std::uint64_t next_client_ = 1;

@@ -1,5 +1,5 @@
-// Who waits for how long, and what the guard takes, beside their bounds: docs/explanation/policies.md, "Nobody waits
-// for ever". Part of the properties on random traces (policy_properties_test.cc). Thread rule: the test's thread.
+// Compares how long groups wait, and how much time the guard takes, with the bounds of docs/explanation/policies.md,
+// "Nobody waits for ever", on random traces (policy_properties_test.cc). Thread rule: the test's thread.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace xschedd::policy::test {
 
-// Each returns what is wrong, or nothing. Not CHECKs: there are millions of them.
+// Each check returns what is wrong, or null. They are not CHECKs because there are millions of them.
 using Wrong = const char*;
 
 inline bool IsBusy(const State& state, std::uint32_t group) {
@@ -32,7 +32,7 @@ inline bool IsKept(const State& state, Name name, const Tenant& tenant) {
   });
 }
 
-// On one of its devices at least.
+// Whether the group is kept to a share on at least one of its devices.
 inline bool KeptToShare(const State& state, std::uint32_t group) {
   const Name name = state.settings.name;
   if (name != Name::kShare && name != Name::kPriority) return false;
@@ -40,7 +40,7 @@ inline bool KeptToShare(const State& state, std::uint32_t group) {
                      [&](const Tenant& tenant) { return tenant.group == group && IsKept(state, name, tenant); });
 }
 
-// Of weights in force, as far as both are kept to a share.
+// The ratio of the groups' weights: of those in force if both are kept to a share.
 inline double Ratio(const State& state, const Decision& decision, std::uint32_t group, std::uint32_t to) {
   const auto in_force = [&](std::uint32_t index) { return decision.memory[index].share.weight; };
   if (in_force(group) != 0 && in_force(to) != 0)
@@ -58,7 +58,7 @@ inline std::uint64_t SharersNs(const Settings& settings, std::size_t others, dou
 
 class Waits {
  public:
-  // How often a group was seen to come near its bound: where nobody ever waits, nothing is checked.
+  // How often a group came near its bound: if no group ever waits, nothing is checked.
   struct Reached {
     int guard = 0;
     int turns = 0;
@@ -73,7 +73,7 @@ class Waits {
       if (!IsBusy(state, index) || state.groups[index].hold) continue;
       const std::uint64_t id = state.groups[index].id;
       Wait wait = waits_.contains(id) ? waits_[id] : Wait{.since = now};
-      // Whoever comes to another device may have to wait for one more slot, and others for it.
+      // A group that comes to another device may have to wait for one more slot, and others for that group.
       if (changed) ++wait.changes;
       const std::set<std::uint64_t> met = Connected(state, index);
       wait.met.insert(met.begin(), met.end());
@@ -107,7 +107,7 @@ class Waits {
       if (wait.line_since != 0) {
         wait.line.insert(met.begin(), met.end());
         const std::uint64_t in_line_ns = now - wait.line_since;
-        // Each time that one of them begins or ceases to hold others may let it go before once more.
+        // Each time that one of them begins or stops holding others, it may run first once more.
         for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
           const bool changes = state.groups[other].memory.benefit.holds != decision.memory[other].benefit.holds;
           wait.changes_in_line += changes && met.contains(state.groups[other].id) ? 1 : 0;
@@ -134,15 +134,15 @@ class Waits {
     std::uint64_t open_since = 0;
     std::uint64_t had = 0;
     std::uint64_t changes = 0;
-    std::set<std::uint64_t> met = {};  // groups that it was connected with meanwhile, and itself
+    std::set<std::uint64_t> met = {};  // itself and the groups that devices connected it with during the wait
     std::uint64_t changes_in_line = 0;
-    std::uint64_t line_since = 0;  // held for others' turns and nothing else
+    std::uint64_t line_since = 0;  // since when it is held only for others' turns
     std::set<std::uint64_t> line = {};
-    bool kept = false;      // to a share, meanwhile
-    double weightiest = 0;  // the greatest weight beside its own
+    bool kept = false;      // whether it was kept to a share during the wait
+    double weightiest = 0;  // the greatest weight of another, in units of its own
   };
 
-  // On no device is anybody open by the guard for more than its part of any second.
+  // On no device does the guard open groups for more than its part of any second.
   Wrong Budget(const State& state, const Decision& decision, std::uint64_t now, std::uint64_t turn) {
     guarded_.resize(state.devices.size());
     guarded_since_.resize(state.devices.size());
@@ -168,7 +168,7 @@ class Waits {
     return nullptr;
   }
 
-  // Whether a group that was there and still is has come to another device, or left one.
+  // Whether a group that existed before has come to another device, or left one.
   bool Membership(const State& state) {
     std::map<std::uint64_t, std::set<std::uint32_t>> devices;
     for (const Tenant& tenant : state.tenants)

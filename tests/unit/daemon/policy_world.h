@@ -1,4 +1,4 @@
-// Tables of states and decisions: one client on one device a row. Pure, so time is a number here.
+// Tables of states and decisions: each row is one client on one device. Pure: time is a number.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,14 @@
 
 #include "daemon/policy/decide.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/policy_memory.h"
 
 namespace xschedd::policy::test {
 
 inline constexpr std::uint64_t kNow = 1'000 * kNsPerS;
 
-// How many random runs are made where `usual` are. More find what is rare; under sanitizers, or to count branches,
-// fewer do: XSCHEDD_POLICY_SEEDS is how many of each 200.
+// The number of random runs, `usual` by default. XSCHEDD_POLICY_SEEDS replaces each 200 of them: by more to find rare
+// failures, by fewer under sanitizers or for coverage.
 inline std::uint32_t Seeds(std::uint32_t usual) {
   const char* text = std::getenv("XSCHEDD_POLICY_SEEDS");
   if (text == nullptr) return usual;
@@ -57,20 +58,15 @@ class World {
                                              .busy = busy});
   }
 
-  // Decides, and keeps the memory for the next time.
+  // Decides, and keeps the memory for the next decision.
   Decision At(std::uint64_t now) {
     Decision decision = decider_.Decide(state, now);
-    // Not CHECKs: there are millions of them.
+    // Not CHECKs, because there are millions of them.
     if (decision.gates.size() != state.tenants.size() || decision.memory.size() != state.groups.size() ||
         decision.devices.size() != state.devices.size())
-      FAIL("a decision is about others than the state");
-    for (std::size_t i = 0; i < state.groups.size(); ++i)
-      state.groups[i].memory = decision.memory[i];
-    for (std::size_t i = 0; i < state.devices.size(); ++i)
-      state.devices[i].memory = decision.devices[i];
-    for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = tenant.launched = 0;
-    if (decision.next_look_ns <= now) FAIL_CHECK("the next look lies in the past");
+      FAIL("a decision and its state differ in size");
+    KeepMemory(decision, state);
+    if (decision.next_look_ns <= now) FAIL_CHECK("the next decision is due in the past");
     return decision;
   }
 
@@ -91,7 +87,7 @@ inline std::string Letters(const Decision& decision) {
   return letters;
 }
 
-// Under the default settings but for linger.
+// Checks a table under the default settings, without linger and tolerance.
 inline void Check(const char* name, const std::vector<Row>& rows, std::uint32_t default_concurrent = 0) {
   INFO(name);
   World world(4, default_concurrent);

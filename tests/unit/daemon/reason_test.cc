@@ -1,4 +1,4 @@
-// Texts that say why a gate is open or shut.
+// The texts of reasons why a gate is open or shut.
 #include "daemon/registry/reason.h"
 
 #include <set>

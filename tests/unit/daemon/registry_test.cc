@@ -1,20 +1,12 @@
-// The registry's records, priorities, matching and selectors.
+// The registry's records, groups, priorities and weights.
 #include "daemon/registry/registry.h"
-
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "daemon/admin/selector.h"
 #include "daemon/config/match.h"
-#include "daemon/registry/channel.h"
 #include "daemon/registry/effective.h"
-#include "daemon/registry/pci_address.h"
-#include "daemon/registry/process.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
@@ -98,7 +90,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   SECTION("without a uuid the address counts") {
     CHECK(attach(address, "") == address);
     CHECK(attach(address, "") == address);
-    CHECK(attach(address, "GPU-a") == address);  // the same, said by one that knows more
+    CHECK(attach(address, "GPU-a") == address);  // the same device, from a client that also knows its uuid
     CHECK(registry.Devices().size() == 1);
   }
   SECTION("a client that names the partition itself is believed") {
@@ -163,7 +155,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   }
 }
 
-TEST_CASE("a container is on at most half of the different devices that its uid may be on in all") {
+TEST_CASE("a container may be on at most half as many different devices as its uid") {
   Registry registry;
   const auto attach = [&](const std::string& place, const std::string& address) {
     NewClient fresh = Make(1, 0);
@@ -189,7 +181,7 @@ TEST_CASE("a container is on at most half of the different devices that its uid 
     CHECK(attach("user's container a", address).empty());
 }
 
-TEST_CASE("a user's number of different devices is bounded over all its uids") {
+TEST_CASE("the number of a user's different devices is bounded over all its uids") {
   Registry registry;
   const auto add = [&](std::uint32_t uid, std::uint32_t owner) -> Client& {
     NewClient fresh = Make(1, uid);
@@ -212,7 +204,7 @@ TEST_CASE("a user's number of different devices is bounded over all its uids") {
       "uid 1000 (with its subordinate uid 100003) is on 2 different GPUs, and may be on 2; end some clients, or let an "
       "administrator raise gpus_per_uid in [quota]");
   CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
-  // Nothing refused is kept.
+  // A refused attachment leaves nothing behind.
   CHECK(registry.Names().Known().size() == 1);
   CHECK(registry.Devices().size() == 2);
   // A device that the user is on already is allowed; other users have their own limit.
@@ -224,15 +216,6 @@ TEST_CASE("a user's number of different devices is bounded over all its uids") {
   CHECK_FALSE(attach(second, 2, "0000:c4:00.0"));
   registry.Remove(second.id);
   CHECK(attach(add(1000, 1000), 0, "0000:c4:00.0"));
-}
-
-TEST_CASE("PCI addresses") {
-  for (const char* good : {"0000:c1:00.0", "FFFF:FF:1f.7", "0000:c1:00.0/3", "0000:c1:00.0/0123"})
-    CHECK(IsPciAddress(good));
-  for (const char* bad : {"", "0000:c1:00", "0000:c1:00.0/", "0000:c1:00.0/x", "0000:c1:00.0/12345", "0000-c1:00.0",
-                          "g000:c1:00.0", "0000:c1:00.0 "}) {
-    CHECK(!IsPciAddress(bad));
-  }
 }
 
 TEST_CASE("effective priority: override, rule, hint, ceiling") {
@@ -408,66 +391,4 @@ TEST_CASE("hints out of range are reported, each with its range") {
         "priority hint 101 is out of range; give a number from -100 to 100");
   CHECK(Check(Hints{.weight = 0}).error().Line() == "weight hint 0 is out of range; give a number from 1 to 10000");
   CHECK(Check(Hints{.deadline_us = 3'600'000'001}).error().remedy == "give a number from 0 to 3600000000");
-}
-
-TEST_CASE("executables and cgroups are matched by path") {
-  CHECK(ExeMatches("/usr/bin/x", "/usr/bin/x"));
-  CHECK(ExeMatches("x", "/usr/bin/x"));
-  CHECK(!ExeMatches("bin/x", "/usr/bin/x"));
-  CHECK(!ExeMatches("x", ""));
-  CHECK(CgroupMatches("/a", "/a/b"));
-  CHECK(CgroupMatches("/a/", "/a"));
-  CHECK(CgroupMatches("/", "/a"));
-  CHECK(!CgroupMatches("/a", "/ab"));
-  CHECK(!CgroupMatches("/", ""));
-}
-
-TEST_CASE("selectors: everything that is set must match") {
-  Registry registry;
-  Client& client = registry.Add(Make(10, 1000, "job"), 0);
-  v1::Selector selector;
-  CHECK(IsEmpty(selector));
-  CHECK(!Matches(selector, client));
-  selector.add_pid(9);
-  selector.add_pid(10);
-  CHECK(Matches(selector, client));
-  selector.set_uid(0);
-  CHECK(!Matches(selector, client));
-  selector.set_uid(1000);
-  selector.set_group("job");
-  selector.set_exe("python3.11");
-  selector.set_cgroup("/user.slice");
-  CHECK(Matches(selector, client));
-  selector.set_all(true);
-  CHECK(Matches(selector, client));
-  CHECK(Describe(selector) == "pid 9, pid 10, uid 1000, group \"job\", cgroup \"/user.slice\", exe \"python3.11\"");
-  selector.set_cgroup("/system.slice");
-  CHECK(!Matches(selector, client));
-  v1::Selector all;
-  all.set_all(true);
-  CHECK(Matches(all, client));
-}
-
-TEST_CASE("text from outside is cleaned") {
-  CHECK(CleanText("plain", 10) == "plain");
-  CHECK(CleanText("a\" uid=0", 10) == "a? uid=0");
-  CHECK(CleanText("new\nline\x7f", 100) == "new?line?");
-  CHECK(CleanText("gr\xc3\xbc\xc3\x9f", 100) == "gr\xc3\xbc\xc3\x9f");
-  CHECK(CleanText("\xff\xc0\x80\xed\xa0\x80", 100) == "??????");
-  CHECK(CleanText("abc\xc3\xbc", 4) == "abc");  // never half a character
-  CHECK(CleanText("\xe2\x82", 10) == "??");
-  CHECK(CleanText("\xc2\x9b\x33\x31m\xc2\xa0", 10) == "?31m\xc2\xa0");  // U+009B begins a terminal's command
-}
-
-TEST_CASE("the kernel identifies the peer, even after it has left") {
-  int pair[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-  const UniqueFd ours(pair[0]);
-  const UniqueFd theirs(pair[1]);
-  const auto peer = ReadPeer(ours.Get());
-  REQUIRE(peer);
-  CHECK(peer->pid == ::getpid());
-  CHECK(peer->uid == ::getuid());
-  CHECK(!HasExited(peer->pidfd.Get()));
-  CHECK(ReadProcess(peer->pid, peer->pidfd.Get()).exe.find("unit_daemon") != std::string::npos);
 }

@@ -13,7 +13,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("a silent client holds no other until it is heard of again") {
+TEST_CASE("a silent client holds no other until it reports again") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -28,7 +28,7 @@ TEST_CASE("a silent client holds no other until it is heard of again") {
   world.Report(*low, true);
   world.Report(*high, true);
   REQUIRE(low->Held(0));
-  // Renewed in time, it holds as long as it likes, but for the guard.
+  // If it renews in time, it holds others without limit, except for the guard.
   policy::Settings settings = world.scheduler.Settings();
   settings.guard_ms_per_s = 0;
   world.scheduler.SetSettings(settings);

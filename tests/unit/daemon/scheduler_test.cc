@@ -83,7 +83,7 @@ TEST_CASE("gates follow transitions, and the daemon measures held time") {
   CHECK(account.phase_ns[static_cast<std::size_t>(Phase::kIdle)] == policy::kNsPerS);
   REQUIRE(!explanation.remedies.empty());
   CHECK(explanation.remedies[0].command == "xschedctl set --priority 50 --pid 2");
-  // The spans and totals lie more than a second back, but for the part that a bucket spreads.
+  // Spans and totals are more than a second old, except for the part that a bucket spreads.
   CHECK(Explain(world, *low, 1).spans.empty());
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a client that has ended can be explained, up to its end") {
   CHECK(explanation.ended_ns == 12 * policy::kNsPerS);
   CHECK(explanation.held_ns == 20 * policy::kNsPerMs);
   CHECK(explanation.summary.find("pid 2 (priority 0, weight 100) ended 12.0 s ago") == 0);
-  // Nothing that names its pid: there is nobody to change.
+  // No remedy names its pid, because the client has ended.
   for (const Remedy& remedy : explanation.remedies)
     CHECK(remedy.command.find("--pid 2") == std::string::npos);
 
@@ -194,7 +194,7 @@ TEST_CASE("events report each beginning and end of a wait") {
     return text;
   };
   world.Report(*high, true);
-  CHECK(kinds().empty());  // shut, but nobody waits
+  CHECK(kinds().empty());  // shut, but no thread waits
   world.Report(*low, true);
   CHECK(kinds() == "bh");
   world.Report(*high, false);
@@ -223,7 +223,7 @@ TEST_CASE("tracking ends with its cause, and begins from what the ledger says") 
   }
   CHECK(!high->Tracked(0));
   CHECK(!world.scheduler.RenewLeases());
-  // The level is still busy: a newcomer of lower priority is held from the start.
+  // The level is still busy, so a newcomer of lower priority is held from the start.
   const auto late = world.Connect(3, 0);
   CHECK(high->Tracked(0));
   CHECK(late->Held(0));
@@ -291,17 +291,17 @@ TEST_CASE("late work is reported and counted") {
     }
     return texts;
   };
-  int told = 0;
+  int callbacks = 0;
   world.scheduler.OnLate([&](const Client& client) {
     CHECK(&client == low->client);
-    ++told;
+    ++callbacks;
   });
   const Attachment& attachment = *low->client->attachments.at(0);
   const std::uint64_t start = fake_now;
   world.ReportDeadline(*low, start + 10 * policy::kNsPerMs);
   CHECK(attachment.deadline_ns == start + 10 * policy::kNsPerMs);
 
-  // A change without becoming idle is a reason to decide again.
+  // Another deadline is a reason to decide again, even without becoming idle.
   const std::uint64_t decisions = world.scheduler.Counts().decisions;
   fake_now += policy::kNsPerMs;
   world.ReportDeadline(*low, start + 5 * policy::kNsPerMs);
@@ -313,7 +313,7 @@ TEST_CASE("late work is reported and counted") {
     world.Report(*low, false);
     CHECK(late().empty());
     CHECK(low->client->late_total == 0);
-    CHECK(told == 0);
+    CHECK(callbacks == 0);
     CHECK(attachment.deadline_ns == 0);
   }
   SECTION("late") {
@@ -321,13 +321,13 @@ TEST_CASE("late work is reported and counted") {
     world.Report(*low, false);
     CHECK(late() == std::vector<std::string>{"finished 3.2 ms after its deadline"});
     CHECK(low->client->late_total == 1);
-    CHECK(told == 1);
+    CHECK(callbacks == 1);
   }
   SECTION("late, while other work goes on") {
     fake_now = start + 6 * policy::kNsPerMs;
     world.ReportDeadline(*low, start + 20 * policy::kNsPerMs);
     CHECK(late() == std::vector<std::string>{"finished 1.0 ms after its deadline"});
-    // Something more urgent came: what was late already is not done.
+    // More urgent work came: the work that was late already is not finished.
     fake_now = start + 30 * policy::kNsPerMs;
     world.ReportDeadline(*low, start + 15 * policy::kNsPerMs);
     CHECK(low->client->late_total == 1);

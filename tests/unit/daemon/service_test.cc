@@ -349,7 +349,7 @@ TEST_CASE("a call's rights depend on its server, whatever the connection is call
   CHECK(Call(world, channel, &Async::GetStats, request, stats).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("an administrator is answered once the change is saved, or told that it is not") {
+TEST_CASE("an administrator's call returns once the change is saved, or reports that it is not") {
   const test::Notified notified("100");
   ServiceWorld world;
   world.state.Restore({});

@@ -1,5 +1,5 @@
-// What the daemon's services need, with a loop that the test controls; no clients and no service manager. Thread rule:
-// the test's thread.
+// The objects that the daemon's services need, with a loop that the test controls; no clients and no service manager.
+// Thread rule: the test's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,7 +12,7 @@
 
 namespace xschedd::test {
 
-// No factor for root, and a memory quota of 64 KiB that is soon used up.
+// Without root's factor, and with a memory quota of only 64 KiB.
 inline Quota SmallQuota() {
   Quota quota;
   quota.root_times = 1;
@@ -21,7 +21,7 @@ inline Quota SmallQuota() {
 }
 
 struct Services {
-  // `adopt`, `gone`: of a connection (Connections::Callbacks).
+  // `adopt`, `gone`: as in Connections::Callbacks.
   Services(
       const Quota& quota, std::function<void(int, bool)> adopt,
       std::function<void(Connection&)> gone = [](Connection&) {})

@@ -1,5 +1,5 @@
-// A session whose gRPC is the test, which reads when it wants and reports what gRPC would. What a session does for a
-// client of a real daemon is tested in tests/integration/daemon.
+// A session with the test in the place of gRPC. Sessions of clients of a real daemon are tested in
+// tests/integration/daemon.
 #include <deque>
 #include <memory>
 #include <set>
@@ -10,6 +10,7 @@
 
 #include "daemon/sessions/session_reactor.h"
 #include "tests/catch.h"
+#include "tests/fake_stream.h"
 #include "tests/unit/daemon/loop.h"
 #include "tests/unit/daemon/services.h"
 
@@ -19,35 +20,7 @@ using test::RunUntil;
 
 namespace {
 
-// Stands in for gRPC's reactor.
-class FakeStream {
- public:
-  virtual ~FakeStream() = default;
-  virtual void OnReadDone(bool ok) = 0;
-  virtual void OnWriteDone(bool ok) = 0;
-  virtual void OnCancel() = 0;
-  virtual void OnDone() = 0;
-
-  void StartRead(v1::ClientMessage* message) { reading = message; }
-  void StartWrite(const v1::DaemonMessage* message) {
-    REQUIRE_FALSE(is_writing);
-    is_writing = true;
-    said.push_back(*message);
-  }
-  void Finish(const grpc::Status& status) {
-    REQUIRE_FALSE(is_finished);
-    is_finished = true;
-    ended = status;
-  }
-
-  v1::ClientMessage* reading = nullptr;
-  bool is_writing = false;
-  std::vector<v1::DaemonMessage> said;  // the last may still be unwritten
-  bool is_finished = false;
-  grpc::Status ended;
-};
-
-using Session = SessionReactor<FakeStream>;
+using Session = SessionReactor<test::FakeStream>;
 
 // A daemon, one connection of a client without shared memory, and its session.
 struct SessionWorld : test::Services {
@@ -104,7 +77,7 @@ struct SessionWorld : test::Services {
     Receive(std::move(message));
     Written();
   }
-  // Writes everything that waits.
+  // Completes all writes.
   void Written() {
     while (session->is_writing) {
       session->is_writing = false;
@@ -112,7 +85,7 @@ struct SessionWorld : test::Services {
       Poll();
     }
   }
-  // A wrong message, which is worth a notice.
+  // Receives a wrong message, to which the session answers with a notice.
   void ReceiveNonsense() { Receive(v1::ClientMessage()); }
   std::string LastNotice() const { return session->said.back().notice().text(); }
   Client& OnlyClient() { return *core.Clients().Clients().begin()->second; }
@@ -250,10 +223,10 @@ TEST_CASE("rules beyond the user's memory quota are not counted separately, and 
   const std::size_t kept = world.OnlyClient().passed.size();
   CHECK(kept > 0);
   CHECK(kept < 20);
-  int told = 0;
+  int notices = 0;
   for (const v1::DaemonMessage& message : world.session->said)
-    told += message.notice().text().ends_with("; further passthrough rules are not counted separately") ? 1 : 0;
-  CHECK(told == (can_say ? 1 : 0));
+    notices += message.notice().text().ends_with("; further passthrough rules are not counted separately") ? 1 : 0;
+  CHECK(notices == (can_say ? 1 : 0));
   // Known rules are still counted.
   world.Receive(Passed(std::string(size, 'a')));
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);

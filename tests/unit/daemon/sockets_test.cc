@@ -79,12 +79,12 @@ TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
     sockets->Remove();
     CHECK_FALSE(std::filesystem::exists(inside + "/client.sock"));
     CHECK_FALSE(std::filesystem::exists(inside + "/admin.sock"));
-    CHECK(std::filesystem::is_empty(inside + "/client"));  // containers may have it
+    CHECK(std::filesystem::is_empty(inside + "/client"));  // containers may have it mounted
     sockets->Remove();                                     // once more does nothing
   }
   // The socket of an earlier release where the link is now.
   REQUIRE(::mknod((inside + "/client.sock").c_str(), S_IFSOCK | 0666, 0) == 0);
-  // What a dead daemon left is replaced.
+  // The sockets of a dead daemon are replaced.
   REQUIRE(ListeningSockets::Open(inside, none));
   CHECK(ListeningSockets::Open(inside, none));
 }

@@ -38,7 +38,7 @@ class World {
     scheduler.SetSettings(settings);
   }
 
-  // On one device, as slot 0.
+  // Connects a client that is on one device, in slot 0.
   std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
                                 const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0,
                                 const std::string& place = {}) {
@@ -72,7 +72,7 @@ class World {
     scheduler.Decide();
   }
 
-  // Another record of the same level: something else changed.
+  // Reports the same level with another deadline.
   void ReportDeadline(Peer& peer, std::uint64_t deadline_ns) {
     peer.ledger->Device(0).deadline_ns = deadline_ns;
     Report(peer, true);

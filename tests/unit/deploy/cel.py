@@ -1,8 +1,8 @@
 """The part of CEL (Common Expression Language) that deploy/kubernetes uses, evaluated on Python values.
 
-`evaluate(text, names)` raises Wrong for what does not parse, is not known here, or fails as CEL would: a missing key, a
-condition that is no bool, an operator between two types. It reads no other language than CEL: && || ! ?: in, comparisons,
-+ -, members, calls, indices, lists, maps, messages, and the macros has, all, exists, filter and map.
+`evaluate(text, names)` raises Wrong if the text does not parse, uses a function that is not implemented here, or fails as
+in CEL: a missing key, a condition that is not a bool, an operator between different types. Implemented are && || ! ?: in,
+comparisons, + -, members, calls, indices, lists, maps, messages, and the macros has, all, exists, filter and map.
 """
 
 import re
@@ -29,7 +29,7 @@ def tokens(text):
 
 
 class Parser:
-    """Makes a function of the names' values from the tokens, by precedence."""
+    """Parses tokens, by precedence, into a function of the names' values."""
 
     def __init__(self, text):
         self.left = tokens(text) + [("end", "")]
@@ -224,7 +224,7 @@ class Parser:
 
 def boolean(value):
     if not isinstance(value, bool):
-        raise Wrong(f"{value!r} is no bool")
+        raise Wrong(f"{value!r} is not a bool")
     return value
 
 

@@ -10,7 +10,7 @@ FOLDER = ROOT / "deploy/kubernetes"
 
 
 def documents():
-    """Every YAML document with the file that it is in."""
+    """Every YAML document, with its file."""
     for path in sorted(FOLDER.rglob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
             yield path, document

@@ -1,7 +1,7 @@
-"""deploy/kubernetes beside the rest of this project: what the objects name is there, and rights are those of the unit.
+"""deploy/kubernetes compared with the rest of the project: what the objects name exists, and rights are those of the unit.
 
-XSCHEDD in the environment names a daemon, which then reads the configuration; kubectl, where it is installed, puts the
-folders together.
+If XSCHEDD in the environment names a daemon, it reads the configuration. If kubectl is installed, it builds the
+kustomizations.
 
 usage: manifests_test.py [SOURCE_ROOT]
 """
@@ -22,9 +22,9 @@ from manifests import FOLDER, ROOT, containers, documents, find, objects, pod_of
 NODE = find("DaemonSet", "xschedd")
 POD = pod_of(NODE)["spec"]
 TABLE = find("ConfigMap", "xschedd-priorities")["data"]
-# What the plugin reads; also the list that the policies and the example are compared with.
+# The annotations that the plugin reads; policies and the example are compared with this list.
 ANNOTATIONS = {"xschedd.io/priority", "xschedd.io/weight", "xschedd.io/group", "xschedd.io/latency"}
-# What is here without being ours: kinds of others by the version of their API.
+# Kinds of objects in the files, with the version of their API.
 APIS = {"Namespace": "v1", "ServiceAccount": "v1", "ConfigMap": "v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1",
         "NetworkPolicy": "networking.k8s.io/v1", "PriorityClass": "scheduling.k8s.io/v1", "PodMonitor": "monitoring.coreos.com/v1",
         **{f"{kind}AdmissionPolicy{of}": "admissionregistration.k8s.io/v1" for kind in ("Validating", "Mutating")
@@ -53,7 +53,7 @@ class Objects(unittest.TestCase):
                     self.assertEqual(one["apiVersion"], APIS.get(one["kind"]))
                     self.assertRegex(one["metadata"]["name"], r"^[a-z0-9][-a-z0-9]*$")
 
-    def test_each_file_is_in_a_kustomization_and_each_named_file_is_there(self):
+    def test_each_file_is_in_a_kustomization_and_each_named_file_exists(self):
         named = set()
         for path, one in documents():
             if path.name == "kustomization.yaml":
@@ -85,7 +85,7 @@ class Rights(unittest.TestCase):
             wanted = unit("CapabilityBoundingSet").split() if one["name"] == "xschedd" else []
             self.assertEqual(sorted("CAP_" + name for name in given.get("add", ())), sorted(wanted), one["name"])
 
-    def test_nothing_can_be_written_or_gained(self):
+    def test_root_is_read_only_and_no_privilege_can_be_gained(self):
         for one in containers(NODE):
             self.assertIs(one["securityContext"]["readOnlyRootFilesystem"], True)
             self.assertIs(one["securityContext"]["allowPrivilegeEscalation"], False)
@@ -135,7 +135,7 @@ class Names(unittest.TestCase):
         for word in words:
             self.assertTrue(word in known or word == "/etc/xschedd/xschedd.toml", word)
 
-    def test_programs_are_of_the_image(self):
+    def test_programs_exist_in_the_image(self):
         self.assertEqual(container("install-shim")["command"][0], "/usr/lib/xschedd/install-shim")
         self.assertTrue(os.access(ROOT / "tools/image/install-shim", os.X_OK))
 
@@ -147,13 +147,13 @@ class Names(unittest.TestCase):
         self.assertTrue(ours)
         self.assertLessEqual(ours, keys(tomllib.loads(read("daemon/xschedd.toml"))))
 
-    def test_the_daemon_takes_the_configuration(self):
+    def test_the_daemon_accepts_the_configuration(self):
         if "XSCHEDD" not in os.environ:
             self.skipTest("XSCHEDD names no daemon")
         subprocess.run([os.environ["XSCHEDD"], "--check-config", "--config", FOLDER / "node/config/xschedd.toml"], check=True,
                        stdout=subprocess.DEVNULL)
 
-    def test_the_port_of_the_metrics_is_one(self):
+    def test_the_port_of_metrics_is_the_same_everywhere(self):
         address = tomllib.loads(read("deploy/kubernetes/node/config/xschedd.toml"))["metrics"]["address"]
         port = int(re.search(r'kDefaultMetricsAddress = "127\.0\.0\.1:(\d+)"', read("daemon/config/listen_address.h")).group(1))
         daemon = container("xschedd")
@@ -164,7 +164,7 @@ class Names(unittest.TestCase):
         (endpoint,) = find("PodMonitor", "xschedd")["spec"]["podMetricsEndpoints"]
         self.assertEqual((endpoint["port"], endpoint["path"]), ("metrics", "/metrics"))
 
-    def test_annotations_are_the_plugins(self):
+    def test_annotations_are_those_of_the_plugin(self):
         found = set()
         for path in [*FOLDER.rglob("*.yaml"), ROOT / "docs/how-to/kubernetes.md"]:
             found |= set(re.findall(r"xschedd\.io/[a-z]+", path.read_text(encoding="utf-8")))
@@ -178,7 +178,7 @@ class Names(unittest.TestCase):
         self.assertEqual({f"ceiling.{name}": str(row["ceiling"]) for name, row in rows.items()},
                          {key: value for key, value in TABLE.items() if key.startswith("ceiling.")})
 
-    def test_the_plugin_is_there_and_knows_the_keys(self):
+    def test_the_plugin_exists_and_knows_the_keys(self):
         folder = ROOT / "tools/nri"
         if not folder.exists():
             self.skipTest("xschedd-nri is not in this tree")
@@ -190,13 +190,13 @@ class Names(unittest.TestCase):
         used = {*plugin, *plugin["default"], *(key for row in plugin["namespace"].values() for key in row)}
         self.assertLessEqual(used, known)
 
-    def test_the_plugin_finds_the_shim_where_it_is_put(self):
+    def test_the_plugin_finds_the_installed_shim(self):
         shim = tomllib.loads(read("deploy/kubernetes/node/config/nri.toml"))["shim"]
         folder = next(volume["hostPath"]["path"] for volume in POD["volumes"] if volume["name"] == "shim")
         self.assertEqual(shim, f"{folder}/libxschedd-shim.so")
         self.assertIn({"name": "shim", "mountPath": folder, "readOnly": True}, container("xschedd-nri")["volumeMounts"])
 
-    def test_the_example_is_let_in_and_differs(self):
+    def test_the_example_is_admitted_with_two_priorities(self):
         asked = {}
         for one in objects():
             if one["kind"] == "Deployment":
@@ -209,7 +209,7 @@ class Names(unittest.TestCase):
 
 
 class Kustomize(unittest.TestCase):
-    def test_kubectl_puts_each_folder_together(self):
+    def test_kubectl_builds_each_kustomization(self):
         if not shutil.which("kubectl"):
             self.skipTest("kubectl is not installed (Debian: kubernetes-client)")
         made = []
@@ -262,7 +262,7 @@ class InstallShim(unittest.TestCase):
         with open(os.path.join(self.host, name), encoding="ascii") as file:
             return file.read()
 
-    def test_an_upgrade_replaces_files_and_keeps_the_folder_and_what_is_open(self):
+    def test_an_upgrade_replaces_files_and_keeps_the_folder_and_open_files(self):
         self.install(1)
         folder = os.stat(self.host).st_ino
         with open(os.path.join(self.host, self.NAMES[1]), encoding="ascii") as used:
@@ -280,7 +280,7 @@ class InstallShim(unittest.TestCase):
         self.assertEqual(self.install(1), "")
         self.assertEqual([os.stat(os.path.join(self.host, name)).st_ino for name in self.NAMES], before)
 
-    def test_what_a_stopped_run_left_is_removed(self):
+    def test_files_of_an_interrupted_run_are_removed(self):
         self.install(1)
         with open(os.path.join(self.host, ".new-libxschedd-shim.so"), "w", encoding="ascii") as file:
             file.write("half")

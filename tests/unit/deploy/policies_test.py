@@ -1,4 +1,4 @@
-"""The admission policies of deploy/kubernetes: each CEL expression is evaluated with pods and what the policy says of them.
+"""The admission policies of deploy/kubernetes: their CEL expressions are evaluated for pods and workloads.
 
 The evaluator is cel.py, not the API server's.
 
@@ -31,7 +31,7 @@ def workload(kind, annotations):
 
 
 class Policy:
-    """Evaluates a policy as the API server does: variables when they are used, conditions before all."""
+    """Evaluates a policy as the API server does: conditions first, variables when they are used."""
 
     def __init__(self, kind, name):
         self.spec = find(kind, name)["spec"]
@@ -61,19 +61,19 @@ class Policy:
 class Ceilings(unittest.TestCase):
     policy = Policy("ValidatingAdmissionPolicy", "xschedd-ceilings")
 
-    def test_a_pod_up_to_its_namespace_ceiling_is_let_in(self):
+    def test_a_pod_up_to_its_namespace_ceiling_is_admitted(self):
         for namespace, value in (("serving", "50"), ("serving", "-100"), ("other", "0"), ("other", "-20")):
             self.assertIsNone(self.policy.refuses(pod({KEY: value}), namespace), (namespace, value))
 
-    def test_one_above_it_is_refused_with_a_message(self):
+    def test_a_pod_above_the_ceiling_is_refused_with_a_message(self):
         for namespace, value, ceiling in (("serving", "51", 50), ("other", "1", 0), ("_default", "1", 0)):
             self.assertEqual(self.policy.refuses(pod({KEY: value}), namespace),
                              f"xschedd.io/priority is above {ceiling}, the ceiling of namespace {namespace}")
 
-    def test_so_is_one_of_whose_containers_asks_for_more(self):
+    def test_a_pod_with_a_container_above_the_ceiling_is_refused(self):
         self.assertIsNotNone(self.policy.refuses(pod({KEY: "0", KEY + ".container.main": "7"}), "other"))
 
-    def test_templates_are_read_in_all_kinds(self):
+    def test_templates_of_all_kinds_are_checked(self):
         kinds = {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"}
         matched = {one for rule in self.policy.spec["matchConstraints"]["resourceRules"] for one in rule["resources"]}
         self.assertEqual(matched, {kind.lower() + "s" for kind in kinds | {"Pod"}})
@@ -90,7 +90,7 @@ class Ceilings(unittest.TestCase):
             self.assertIsNotNone(self.policy.refuses(higher, "other", old=high))
             self.assertIsNotNone(self.policy.refuses(high, "other", old=make(None)))
 
-    def test_what_is_not_its_concern_is_let_in(self):
+    def test_pods_without_annotations_are_admitted(self):
         for annotations in (None, {}, {"example.com/priority": "99"}, {KEY: "high"}, {KEY: ""}, {"xschedd.io/weight": "900"}):
             self.assertIsNone(self.policy.refuses(pod(annotations), "other"), annotations)
 
@@ -108,7 +108,7 @@ class Classes(unittest.TestCase):
         self.assertEqual(self.policy.patches(pod(None, "xschedd-low"), "serving"),
                          [{"op": "add", "path": "/metadata/annotations", "value": {KEY: "-20"}}])
 
-    def test_no_higher_than_the_ceiling_so_that_the_other_policy_refuses_nothing_of_it(self):
+    def test_the_annotation_is_limited_by_the_ceiling_so_that_the_other_policy_admits_it(self):
         for namespace in ("serving", "other"):
             for of_class in ("xschedd-high", "xschedd-low"):
                 (patch,) = self.policy.patches(pod(None, of_class), namespace)
@@ -119,18 +119,18 @@ class Classes(unittest.TestCase):
     def test_a_pod_keeps_its_own_annotation(self):
         self.assertEqual(self.policy.patches(pod({KEY: "5"}, "xschedd-high"), "serving"), [])
 
-    def test_other_pods_stay_as_they_are(self):
+    def test_other_pods_are_not_changed(self):
         for other in (pod(), pod(None, "unknown"), pod(None, "xschedd-high", resources=("cpu",)), pod(None, "xschedd-high", ())):
             self.assertEqual(self.policy.patches(other, "serving"), [])
 
-    def test_a_gpu_is_one_of_a_plugin_or_a_claim(self):
+    def test_a_gpu_comes_from_a_device_plugin_or_a_claim(self):
         for resource in ("amd.com/gpu", "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"):
             self.assertTrue(self.policy.patches(pod(None, "xschedd-high", (resource,)), "serving"), resource)
         by_claim = pod(None, "xschedd-high", ())
         by_claim["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
         self.assertTrue(self.policy.patches(by_claim, "serving"))
 
-    def test_each_class_of_the_table_is_there_and_has_a_priority(self):
+    def test_each_class_of_the_table_exists_and_has_a_priority(self):
         classes = {one["metadata"]["name"]: one for one in objects() if one["kind"] == "PriorityClass"}
         rows = {key.partition(".")[2]: int(value) for key, value in TABLE.items() if key.startswith("class.")}
         self.assertEqual(set(rows), set(classes))
@@ -173,7 +173,7 @@ class Live(unittest.TestCase):
 
 
 class Bindings(unittest.TestCase):
-    def test_each_policy_is_bound_and_lets_pods_in_if_it_or_the_table_fails(self):
+    def test_each_policy_is_bound_and_admits_pods_if_it_or_the_table_fails(self):
         for kind in ("Validating", "Mutating"):
             bindings = [one["spec"] for one in objects() if one["kind"] == f"{kind}AdmissionPolicyBinding"]
             policies = [one for one in objects() if one["kind"] == f"{kind}AdmissionPolicy"]
@@ -187,19 +187,19 @@ class Bindings(unittest.TestCase):
                     self.assertNotIn("paramRef", binding)
                 self.assertEqual(policy["spec"]["failurePolicy"], "Ignore")
 
-    def test_priorities_of_the_table_are_priorities(self):
+    def test_priorities_in_the_table_are_in_range(self):
         for key, value in TABLE.items():
             self.assertRegex(key, r"^(class|ceiling)\.")
             self.assertTrue(-100 <= int(value) <= 100, key)
 
 
 class Evaluator(unittest.TestCase):
-    def test_what_is_no_cel_is_refused(self):
+    def test_text_that_is_not_cel_is_refused(self):
         for text in ("a ==", "a b", "has(a)", "a ? b", "[1, ", "'open", "a.b(", "a = b", "f(1)", "1 + 'a'", "a && true", "missing"):
             with self.assertRaises(cel.Wrong, msg=text):
                 cel.evaluate(text, {"a": 1, "b": 2})
 
-    def test_it_knows_precedence(self):
+    def test_operators_have_their_precedence(self):
         for text, value in (("true || false && false", True), ("false ? 1 : true ? 2 : 3", 2), ("1 + 2 == 3 && !false", True),
                             ("[1, 2].filter(x, x > 1)", [2]), ("{'a': 1}['a']", 1), ("'b' in {'a': 1}", False), ("-1 < 0", True)):
             self.assertEqual(cel.evaluate(text, {}), value, text)

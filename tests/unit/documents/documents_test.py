@@ -1,4 +1,4 @@
-"""Documents beside each other and beside the code, by reading files alone: no build, no network, no GPU.
+"""Compares documents with each other and with the code, by reading files alone: no build, no network, no GPU.
 
 Every link and every path to a page leads somewhere; the index names every page; defaults, keys, policies, commands, options,
 exit statuses, metrics, schemas, environment variables and versions in the documents are those of the code.
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[3]).resol
 DOCS = ROOT / "docs"
 MAN = DOCS / "man"
 ARCHIVE = DOCS / "archive"
-# Copies that are frozen, and bytes that were taken from older files.
+# Frozen copies, and bytes recorded from older files.
 FROZEN = ("tests/abi/v", "tests/fuzz/corpus/", "tests/fuzz/regressions/", "docs/archive/", "docs/results/")
 NO_FOLDERS = re.compile(r"\.(?!ci$)|build|(__pycache__|subprojects|shared)$")
 
@@ -35,7 +35,7 @@ def name(path):
 
 @functools.lru_cache(maxsize=None)
 def sources():
-    """Every text file of the tree, by its name from the root."""
+    """Every text file of the tree, by its path from the root."""
     found = {}
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [one for one in folders if not NO_FOLDERS.match(one)]
@@ -50,7 +50,7 @@ def sources():
 
 
 def pages(frozen=True):
-    """The documents: what is Markdown."""
+    """The documents: all Markdown files."""
     return {at: text for at, text in sources().items() if at.endswith(".md") and (frozen or not at.startswith(FROZEN))}
 
 
@@ -59,7 +59,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """What headings may be linked by, as GitHub makes it of them."""
+    """The anchors of headings, as GitHub forms them."""
     found = set()
     for heading in re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE):
         slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()).replace(" ", "-")
@@ -103,7 +103,7 @@ class Links(Case):
         self.assertEqual(broken, [])
         self.assertGreater(looked_at, 200)
 
-    def test_each_path_to_a_page_that_a_file_names_is_there(self):
+    def test_each_path_to_a_page_that_a_file_names_exists(self):
         broken, looked_at = [], 0
         for at, text in sources().items():
             if at.startswith(FROZEN):
@@ -124,7 +124,7 @@ class Links(Case):
                 self.assertIn(heading, anchors(read("docs/" + path)))
                 self.assertIn(f"'{path}'", read("docs/meson.build"))  # it is installed
 
-    def test_the_address_of_the_metrics_is_one(self):
+    def test_the_address_of_metrics_is_the_same_everywhere(self):
         port = re.search(r'kDefaultMetricsAddress = "127\.0\.0\.1:(\d+)"', read("daemon/config/listen_address.h")).group(1)
         for path in ("systemd/xschedd-metrics.socket", "systemd/monitoring/prometheus-scrape.yml", "daemon/xschedd.toml",
                      "docs/man/xschedd.toml.5", "docs/reference/metrics.md"):
@@ -139,7 +139,7 @@ class Links(Case):
                     for path in (DOCS / kind).rglob("*.md"))]
         self.assertEqual([name(path) for path in wanted if path != index and path.resolve() not in named], [])
 
-    def test_what_is_installed_is_there(self):
+    def test_installed_documents_exist(self):
         named = re.findall(r"'([\w./-]+\.md)'", read("docs/meson.build"))
         self.assertTrue(named)
         for path in named:
@@ -147,10 +147,10 @@ class Links(Case):
         unit = re.search(r"@docdir@/(\S+)", read("systemd/xschedd.service.in")).group(1)
         self.assertIn(unit, named)
 
-    def test_performance_is_an_explanation_and_no_notebook(self):
+    def test_performance_is_short(self):
         self.assertLessEqual(len(read("docs/explanation/performance.md").splitlines()), 150)
 
-    def test_figures_are_those_of_what_commands_wrote(self):
+    def test_figures_are_in_results_that_commands_wrote(self):
         """Each figure with a decimal point in the pages that give a GPU's figures is in docs/results or in the archive."""
         evidence = "".join(text for at, text in pages().items() if at.startswith(("docs/results/", "docs/archive/")))
         known = set(re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", evidence))
@@ -162,7 +162,7 @@ class Links(Case):
 
 
 class Pictures(Case):
-    def test_the_architecture_is_as_its_program_draws_it(self):
+    def test_the_architecture_is_what_its_program_draws(self):
         with tempfile.TemporaryDirectory() as folder:
             drawn = pathlib.Path(folder, "drawn.svg")
             subprocess.run([sys.executable, ROOT / "tools/pictures/architecture", "--output", drawn], check=True)
@@ -171,7 +171,7 @@ class Pictures(Case):
 
 
 def policy_settings():
-    """By key, the default of each number."""
+    """The default of each numeric setting, by key."""
     body = re.search(r"^struct Settings \{$(.*?)^\};$", read("daemon/policy/settings.h"), re.MULTILINE | re.DOTALL).group(1)
     return {key: number(value) for key, value in re.findall(r"uint32_t (\w+) = ([\d']+);", body)}
 
@@ -183,7 +183,7 @@ def policy_options():
 
 
 class Settings(Case):
-    """Keys of the configuration and their defaults. What is in tables of daemon/policy, tools/settings/write compares."""
+    """Keys of the configuration and their defaults. tools/settings/write compares the settings of daemon/policy."""
 
     def config(self, struct):
         body = re.search(rf"^struct {struct} \{{$(.*?)^\}};$", read("daemon/config/config.h"), re.MULTILINE | re.DOTALL).group(1)
@@ -192,7 +192,7 @@ class Settings(Case):
         return found
 
     def installed(self):
-        """What daemon/xschedd.toml says: by table, the keys and their values."""
+        """The keys of daemon/xschedd.toml and their values, by table."""
         found = {"": {}}
         table = found[""]
         for line in read("daemon/xschedd.toml").splitlines():
@@ -265,7 +265,7 @@ class Settings(Case):
 
 class Commands(Case):
     def code(self):
-        """By command, the options of the file that has it; of `policy set` and its like, by the first word."""
+        """The options in the file of each command, by the command's first word."""
         found = {}
         for path in sorted((ROOT / "tools/xschedctl").glob("command_*.cc")):
             text = path.read_text(encoding="utf-8")
@@ -386,7 +386,7 @@ class Surface(Case):
                 with self.subTest(at):
                     self.assertIn(one, code)
 
-    def test_the_c_library_that_is_needed_is_one_everywhere(self):
+    def test_the_required_glibc_is_the_same_everywhere(self):
         low, high = re.search(r"^HIGHEST_GLIBC = \((\d+), (\d+)\)", read("tools/dist/needs.py"), re.MULTILINE).groups()
         texts = {**pages(frozen=False), "docs/man/xschedd-shim.7": read("docs/man/xschedd-shim.7")}
         said = [(at, version) for at, text in texts.items() for version in re.findall(r"glibc (\d\.\d+)[^.;\n]*? or later", text)]

@@ -84,9 +84,9 @@ TEST_CASE("a stopping daemon counts no further, however far it is") {
   for (int i = 0; i < 2'000; ++i)
     daemon.core.AddClient({});
   daemon.io.poll();
-  int told = 0;
+  int answers = 0;
   daemon.collector.Collect(MetricFormat::kOpenMetrics,
-                           [&](const MetricsCollector::Text& text) { told += text == nullptr ? 1 : 100; });
+                           [&](const MetricsCollector::Text& text) { answers += text == nullptr ? 1 : 100; });
   SECTION("about to begin") {
     ::usleep(1'000);
     test::RunWith(daemon.io, [&] { daemon.collector.Stop(); });
@@ -96,7 +96,7 @@ TEST_CASE("a stopping daemon counts no further, however far it is") {
     daemon.collector.Stop();
   }
   test::RunAWhile(daemon.io);
-  CHECK(told == 1);
+  CHECK(answers == 1);
   CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count has finished
 }
 
@@ -136,16 +136,16 @@ TEST_CASE("a device without clients makes room for another, and is no longer exp
   for (std::size_t i = 0; i < kNew; ++i)
     come(Meter::kMaxMeteredDevices + i, {5});
   bool done = false;
-  std::string told;
+  std::string metrics;
   daemon.collector.Collect(MetricFormat::kOpenMetrics, [&](const auto& text) {
-    told = *text;
+    metrics = *text;
     done = true;
   });
   daemon.Run(done);
   const auto rows = [&](std::size_t device) {
     const std::string row = "\nxschedd_launches_total{device=\"" + address(device) + "\"";
     std::size_t count = 0;
-    for (std::size_t at = told.find(row); at != std::string::npos; at = told.find(row, at + 1))
+    for (std::size_t at = metrics.find(row); at != std::string::npos; at = metrics.find(row, at + 1))
       ++count;
     return count;
   };
@@ -159,10 +159,10 @@ TEST_CASE("a device without clients makes room for another, and is no longer exp
 
 TEST_CASE("waiting requests are answered when the daemon stops") {
   Daemon daemon;
-  int told = 0;
-  const auto then = [&](const MetricsCollector::Text& text) { told += text == nullptr ? 1 : 100; };
+  int answers = 0;
+  const auto then = [&](const MetricsCollector::Text& text) { answers += text == nullptr ? 1 : 100; };
   daemon.collector.Collect(MetricFormat::kOpenMetrics, then);
   daemon.collector.Stop();
   daemon.collector.Collect(MetricFormat::kOpenMetrics, then);
-  CHECK(told == 2);
+  CHECK(answers == 2);
 }

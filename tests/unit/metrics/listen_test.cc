@@ -47,7 +47,7 @@ bool HasIpv6() {
 
 }  // namespace
 
-TEST_CASE("it listens where told, and reports the address in the same notation") {
+TEST_CASE("it listens where it is configured to, and reports the address in the same notation") {
   const test::Folder folder;
   std::vector<ListenAddress> addresses{{Kind::kIpv4, "127.0.0.1", 0}, UnixAt(folder.Path() + "/metrics.sock")};
   if (HasIpv6()) addresses.push_back({Kind::kIpv6, "::1", 0});

@@ -177,7 +177,7 @@ TEST_CASE("each claim has an account of what its clients used while they had it"
   CHECK(meter.Claims().TakeChanged().empty());
 }
 
-TEST_CASE("of claims that have ended the last ones are kept, and their accounts do not change") {
+TEST_CASE("the last claims that ended are kept, and their accounts do not change") {
   ClaimAccounts accounts;
   const auto put = [&](std::uint64_t id) {
     Claim claim;
@@ -213,7 +213,7 @@ TEST_CASE("of claims that have ended the last ones are kept, and their accounts 
   CHECK(restored.End(lasts, "removed", 10) == 2);
 }
 
-TEST_CASE("at most so many claims have a series, and no counter of one goes back") {
+TEST_CASE("the number of claims with a series is bounded, and no counter of one goes back") {
   ClaimAccounts accounts;
   std::uint64_t next = 1;
   std::map<std::string, std::uint64_t> seen;  // launches by the name of a series; "": the rest
@@ -272,7 +272,7 @@ TEST_CASE("at most so many claims have a series, and no counter of one goes back
   look();
   CHECK((has(claims[0]) && !has(claims[1])));
   use(claims[0], 1);
-  // One that has ended keeps its series for some time, and one that takes its name at once goes on with it.
+  // A claim that has ended keeps its series for some time, and a new one of its name continues it.
   accounts.End(late, "", 1'000);
   accounts.End(claims[0], "", 1'000);
   accounts.ChooseSeries(1'000 + kSeriesKeptMs - 1);

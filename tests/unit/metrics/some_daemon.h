@@ -1,4 +1,4 @@
-// An idle daemon to count metrics of. Thread rule: the test's thread.
+// An idle daemon whose metrics are counted. Thread rule: the test's thread.
 #pragma once
 
 #include "daemon/metrics/metrics_collector.h"

@@ -92,23 +92,23 @@ TEST_CASE("the metrics include them from the second count on") {
   test::SomeDaemon daemon;
   const auto text_of = [&](MetricsCollector& collector) {
     bool done = false;
-    std::string told;
+    std::string metrics;
     collector.Collect(MetricFormat::kOpenMetrics, [&](const auto& text) {
-      told = *text;
+      metrics = *text;
       done = true;
     });
     daemon.Run(done);
-    return told;
+    return metrics;
   };
   const std::string row = "xschedd_unscheduled_processes{device=\"0000:3b:00.0\"} 1\n";
   MetricsCollector collector(daemon.io, daemon.core, daemon.connections, daemon.quotas, machine.Root());
-  std::string told = text_of(collector);
-  CHECK(told.find("# TYPE xschedd_unscheduled_processes gauge") != std::string::npos);
-  CHECK(told.find("xschedd_unscheduled_processes{") == std::string::npos);
+  std::string metrics = text_of(collector);
+  CHECK(metrics.find("# TYPE xschedd_unscheduled_processes gauge") != std::string::npos);
+  CHECK(metrics.find("xschedd_unscheduled_processes{") == std::string::npos);
   // Counts are some tenths of a second apart.
-  for (int i = 0; i < 10'000 && told.find(row) == std::string::npos; ++i)
-    told = text_of(collector);
-  CHECK(told.find(row) != std::string::npos);
+  for (int i = 0; i < 10'000 && metrics.find(row) == std::string::npos; ++i)
+    metrics = text_of(collector);
+  CHECK(metrics.find(row) != std::string::npos);
 }
 
 }  // namespace xschedd

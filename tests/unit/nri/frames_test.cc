@@ -6,7 +6,7 @@
 using namespace xschedd::nri;
 using namespace std::string_literals;
 
-TEST_CASE("a frame of the multiplexer is a connection, a length and the bytes") {
+TEST_CASE("a frame of the multiplexer is a connection's number, a length and the bytes") {
   CHECK(EncodeMux(2, "abc") == "\0\0\0\x02\0\0\0\x03"s + "abc");
   CHECK(EncodeMux(1, "").empty());
   MuxReader reader;
@@ -16,7 +16,7 @@ TEST_CASE("a frame of the multiplexer is a connection, a length and the bytes") 
   CHECK(!*reader.Next());
 }
 
-TEST_CASE("more than the other end takes at once goes in several frames") {
+TEST_CASE("data beyond the other end's limit goes in several frames") {
   const std::string bytes(2 * kWrittenMuxBytes + 5, 'x');
   MuxReader reader;
   reader.Add(EncodeMux(1, bytes));
@@ -30,7 +30,7 @@ TEST_CASE("more than the other end takes at once goes in several frames") {
   CHECK(read == bytes);
 }
 
-TEST_CASE("a message of ttrpc is a length, a stream, a type, flags and the data") {
+TEST_CASE("a ttrpc message is a length, a stream, a type, flags and the data") {
   const TtrpcFrame frame{0x01020304, TtrpcFrame::kResponse, 0, "data"};
   const std::string bytes = "\0\0\0\x04\x01\x02\x03\x04\x02\0"s + "data";
   CHECK(EncodeTtrpc(frame) == bytes);
@@ -40,7 +40,7 @@ TEST_CASE("a message of ttrpc is a length, a stream, a type, flags and the data"
   CHECK(!*reader.Next());
 }
 
-TEST_CASE("what arrives byte by byte is read when it is whole") {
+TEST_CASE("a message that arrives byte by byte is read once it is complete") {
   const TtrpcFrame frame{7, TtrpcFrame::kRequest, 1, std::string(300, '\xff')};
   MuxReader mux;
   TtrpcReader messages;
@@ -59,7 +59,7 @@ TEST_CASE("what arrives byte by byte is read when it is whole") {
   CHECK(whole == 1);
 }
 
-TEST_CASE("lengths are bounded, and said") {
+TEST_CASE("a length beyond the limit is an error that names both") {
   MuxReader mux;
   mux.Add("\0\0\0\x01\0\x40\0\x0b"s);  // one more than 4 MiB and a header
   REQUIRE(!mux.Next());

@@ -1,4 +1,4 @@
-// The plugin against an engine and a daemon that are stand-ins.
+// The plugin with stand-ins for the engine and the daemon.
 #include "tools/nri/plugin.h"
 
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ class FakeClaims : public Claims {
 struct Test {
   FakeClaims claims;
   std::vector<std::string> said;
-  // Any file that is there is shim enough.
+  // Any existing file can stand for the shim.
   Plugin plugin{{"/run/xschedd", "/nowhere/nri.toml", "/proc/self/exe"}, claims, [this](const auto& line) {
                   said.push_back(line);
                 }};
@@ -76,7 +76,7 @@ struct Test {
   void Call(const std::string& method, const std::string& payload) {
     CHECK(plugin.Handle(method, payload).code == Answer::kOk);
   }
-  // All that it does between calls, without waiting for a second try.
+  // Does all work that is due now, without waiting for retries.
   void Settle() {
     while (plugin.Work(now).count() == 0) {
     }
@@ -107,7 +107,7 @@ TEST_CASE("a created container gets its claim, two mounts and a variable") {
   CHECK(test.said.empty());
 }
 
-TEST_CASE("a container that is nothing to it is untouched, and one without a daemon starts all the same") {
+TEST_CASE("a container that is not annotated is not changed, and one starts also without a daemon") {
   Test test;
   CHECK(test.Create(Test::Request(kFirst, "")).ByteSizeLong() == 0);
   CHECK(test.said.empty());
@@ -117,7 +117,7 @@ TEST_CASE("a container that is nothing to it is untouched, and one without a dae
   CHECK(test.said[0] == "pod ml/web-1, container main starts without xschedd: no daemon");
 }
 
-TEST_CASE("a claim ends with its container, whichever way the engine says that") {
+TEST_CASE("a claim ends with its container, however the engine reports the end") {
   for (const char* const way : {"StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"}) {
     Test test;
     test.Create(Test::Request(kFirst));
@@ -136,7 +136,7 @@ TEST_CASE("a claim ends with its container, whichever way the engine says that")
   CHECK(test.claims.there.empty());
 }
 
-TEST_CASE("what could not be deleted is tried again a second later") {
+TEST_CASE("a claim that could not be deleted is tried again a second later") {
   Test test;
   test.Create(Test::Request(kFirst));
   test.claims.is_down = true;
@@ -172,16 +172,16 @@ TEST_CASE("after a restart, claims of containers that are gone end, and others' 
   CHECK(test.claims.there.count(kFirstClaim) == 1);
   CHECK(test.claims.there.count(kSecondClaim) == 0);
   CHECK(test.claims.there.count("slurm-17") == 1);
-  // It knows whose the first is.
+  // It knows the container of the first claim.
   test.Call("StopContainer", Test::Request(kFirst).SerializeAsString());
   test.Settle();
   CHECK(test.claims.there.size() == 1);
 }
 
-TEST_CASE("a daemon that has lost the claims gets them again, those of containers that have the mounts") {
+TEST_CASE("a daemon that has lost its claims gets them again for containers that have the mounts") {
   Test test;
   test.Create(Test::Request(kFirst));
-  // One from before a restart of the plugin, and one that was created while it was away.
+  // One container from before a restart of the plugin, and one that was created while it was down.
   const auto later = [&] {
     test.now += std::chrono::seconds(10);
     test.Settle();
@@ -205,13 +205,13 @@ TEST_CASE("a daemon that has lost the claims gets them again, those of container
   later();
   CHECK(test.claims.there.size() == 1);
   CHECK(test.claims.there[kFirstClaim].priority() == -5);
-  // Its end is its claim's.
+  // Its claim ends with it.
   test.Call("StopContainer", Test::Request(kFirst).SerializeAsString());
   later();
   CHECK(test.claims.there.empty());
 }
 
-TEST_CASE("a wrong configuration is said once, and what counted before still does") {
+TEST_CASE("a wrong configuration is reported once, and the last valid one stays in force") {
   char name[] = "/tmp/xschedd-nri-XXXXXX";
   const UniqueFd file(::mkstemp(name));
   const auto write = [&](const std::string& text) {
@@ -236,7 +236,7 @@ TEST_CASE("a wrong configuration is said once, and what counted before still doe
   ::unlink(name);
 }
 
-TEST_CASE("over a socket it registers, answers in the engine's stream, and says what it does not know") {
+TEST_CASE("over a socket it registers, answers in the engine's stream, and refuses unknown calls") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   Test test;
@@ -289,7 +289,7 @@ TEST_CASE("over a socket it registers, answers in the engine's stream, and says 
   CHECK(end.what == "the container engine closed the connection");
 }
 
-TEST_CASE("an engine that refuses it, and one that sends no messages, end the session with a word") {
+TEST_CASE("an engine that refuses it or sends invalid messages ends the session with a reason") {
   const auto serve = [](Connection connection, const TtrpcFrame& frame, const std::string& more) {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);

@@ -37,7 +37,7 @@ Plan PlanOf(const Annotations& annotations, const std::string& space = "ml",
   return Translate(pod, container, TestSettings());
 }
 
-// The claim's part that the annotations decide: "priority weight latency group".
+// The part of the claim that annotations decide: "priority weight latency group".
 std::string Asked(const xschedd::v1::Claim& claim) {
   return (claim.has_priority() ? std::to_string(claim.priority()) : "-") + " " +
          (claim.has_weight() ? std::to_string(claim.weight()) : "-") + " " +
@@ -46,7 +46,7 @@ std::string Asked(const xschedd::v1::Claim& claim) {
 
 }  // namespace
 
-TEST_CASE("annotations become a claim in the bounds of the namespace") {
+TEST_CASE("annotations become a claim within the limits of the namespace") {
   struct Row {
     Annotations annotations;
     std::string space;
@@ -61,7 +61,7 @@ TEST_CASE("annotations become a claim in the bounds of the namespace") {
        "ml",
        "50 - - -",
        {kWho + ": priority 51 is above 50, the ceiling of namespace ml; it gets 50"}},
-      // Without a word on its namespace, a pod does not raise itself.
+      // Without configuration for its namespace, a pod cannot raise itself.
       {{{"xschedd.io/priority", "1"}},
        "other",
        "0 - - -",
@@ -78,7 +78,7 @@ TEST_CASE("annotations become a claim in the bounds of the namespace") {
        "ml",
        "- - - -",
        {kWho + ": xschedd.io/priority: \"a??b\" is not a priority; give a number from -100 to 100; it runs without"}},
-      // A wrong word counts as none: the namespace's default does.
+      // A wrong value is ignored: the namespace's default counts.
       {{{"xschedd.io/priority", "no"}},
        "batch",
        "-30 - - -",
@@ -107,7 +107,7 @@ TEST_CASE("annotations become a claim in the bounds of the namespace") {
        {kWho +
         ": xschedd.io/group: \"a?b\" cannot be the name of a group; give printable text, with the namespace's name "
         "at most 256 bytes; it runs without"}},
-      // The container's own goes before the pod's; another container's is nothing to it.
+      // The container's annotation overrides the pod's; another container's does not count.
       {{{"xschedd.io/priority", "10"}, {"xschedd.io/priority.container.main", "30"}}, "ml", "30 - - -", {}},
       {{{"xschedd.io/priority", "10"}, {"xschedd.io/priority.container.side", "30"}}, "ml", "10 - - -", {}},
       {{{"xschedd.io/prioritty", "10"}},
@@ -140,10 +140,10 @@ TEST_CASE("a claim has a socket, the namespace's ceilings, and labels for people
   CHECK(plan.claim.labels().at("container") == "main");
 }
 
-TEST_CASE("only containers that are annotated or ask for a GPU are touched") {
+TEST_CASE("only containers with an annotation or a GPU are changed") {
   CHECK(!PlanOf({}).touches);
   CHECK(!PlanOf({{"example.com/xschedd.io", "1"}}).touches);
-  // Another container's annotation touches this one no more than none.
+  // Another container's annotation does not count for this one.
   CHECK(!PlanOf({{"xschedd.io/priority.container.side", "5"}}).touches);
   const auto with = [](const std::string& device, const std::string& cdi, const std::string& variable) {
     api::Container container = MakeContainer();
@@ -159,12 +159,12 @@ TEST_CASE("only containers that are annotated or ask for a GPU are touched") {
   CHECK(with("", "", "NVIDIA_VISIBLE_DEVICES=all").touches);
   CHECK(!with("/dev/null", "example.com/gpu=0", "NVIDIA_VISIBLE_DEVICES=void").touches);
   CHECK(!with("", "", "NVIDIA_VISIBLE_DEVICES=").touches);
-  // It is bounded, and gets no priority of its own.
+  // It has the namespace's ceiling, and no priority of its own.
   CHECK(Asked(with("/dev/kfd", "", "").claim) == "- - - -");
   CHECK(with("/dev/kfd", "", "").claim.ceiling() == 50);
 }
 
-TEST_CASE("what is no container's id names no claim") {
+TEST_CASE("an invalid container id gives no claim's name") {
   CHECK(ClaimName("").empty());
   CHECK(ClaimName("short").empty());
   CHECK(ClaimName("../../../../../../../../../../../../etc").empty());

@@ -51,7 +51,7 @@ class Machine {
     File(folder + "/properties", "cpu_cores_count 0\nsimd_count 320\nsimd_per_cu 4\ndomain 0\nlocation_id " +
                                      std::to_string(location) + "\nunique_id " + std::to_string(unique_id) + "\n");
   }
-  // The process has this open as descriptor `number`.
+  // Lets the process have this file open as descriptor `number`.
   void Opens(int number, const std::string& target) const {
     fs::create_symlink(target, root_ + "/proc/" + std::to_string(kPid) + "/fd/" + std::to_string(number));
   }
@@ -75,7 +75,7 @@ std::string WhyNot(const HostGpus& gpus, const NewDevice& claim) {
 
 }  // namespace
 
-TEST_CASE("a GPU is what sysfs shows as one, with the kernel's vendor and name") {
+TEST_CASE("GPUs, their vendors and names are those that sysfs shows") {
   const Machine machine;
   CHECK(!machine.Gpus().Find(kAmd));
   machine.Pci(kAmd, "0x1002", "0x120000");
@@ -83,7 +83,7 @@ TEST_CASE("a GPU is what sysfs shows as one, with the kernel's vendor and name")
   machine.Pci("0000:00:1f.0", "0x8086", "0x060100");
   machine.Pci("0000:00:02.0", "0x8086", "0x030000");
   CHECK(!machine.Gpus().Find("0000:00:1f.0"));  // a bridge
-  CHECK(!machine.Gpus().Find("0000:00:02.0"));  // of a vendor that nobody schedules
+  CHECK(!machine.Gpus().Find("0000:00:02.0"));  // of a vendor without GPUs that xschedd schedules
   auto amd = machine.Gpus().Find(kAmd);
   REQUIRE(amd);
   CHECK(amd->vendor == "amd");
@@ -111,7 +111,7 @@ TEST_CASE("a GPU is what sysfs shows as one, with the kernel's vendor and name")
   CHECK(machine.Gpus().Find(kNvidia)->partitions == 2);
 }
 
-TEST_CASE("a GPU's uuid is its driver's, also for a partition") {
+TEST_CASE("a GPU's uuid comes from its driver, also for a partition") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   CHECK(machine.Gpus().UuidOf(kAmd).empty());
@@ -143,7 +143,7 @@ TEST_CASE("a device is accepted if the machine has it and the process has opened
   const HostGpus gpus = machine.Gpus();
   CHECK(WhyNot(gpus, Claimed("0000:c2:00.0")).find("this machine has no GPU 0000:c2:00.0; ") == 0);
   CHECK(WhyNot(gpus, Claimed(kAmd)).find("pid 4711 has no device file of GPU 0000:c1:00.0's driver open; ") == 0);
-  // Neither another device file, nor a file that is only called like one.
+  // Neither another device file nor a regular file of that name counts.
   machine.Opens(0, "/dev/full/..");
   machine.Opens(1, machine.Root() + "/dev/nothing");
   machine.File("dev/nvidia0", "a file");
@@ -184,7 +184,7 @@ TEST_CASE("a whole GPU has one name, whatever uuids clients report; partitions a
   CHECK(machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-invented"))->uuid.empty());
   CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/1")) ==
         "GPU 0000:c1:00.0 has no partition 1; name a partition from 0 to 0");
-  // From Linux 6.6 the number of the partition stands above the address.
+  // Since Linux 6.6 the number of the partition is in the bits above the address.
   machine.KfdNode(2, 0x1000'c100, 0xdef);
   const auto second = machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-0000000000000def"));
   REQUIRE(second);
@@ -192,7 +192,7 @@ TEST_CASE("a whole GPU has one name, whatever uuids clients report; partitions a
   CHECK(machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-0000000000000abc"))->pci_address == kAmd);
   CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/1")).empty());
   CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/2")).find("has no partition 2") != std::string::npos);
-  // Where the kernel does not tell them apart, the first to come gives the names, and there are no more than
+  // If the kernel does not distinguish them, the first clients give the names, and there are no more of them than
   // partitions.
   machine.KfdNode(2, 0x1000'c100, 0xabc);
   Registry registry;

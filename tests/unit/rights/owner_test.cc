@@ -1,4 +1,4 @@
-// Settings by a client's own user, together with hints, rules and administrators.
+// Settings by a client's own user, combined with hints, rules and administrators' settings.
 #include "daemon/core.h"
 #include "daemon/registry/effective_words.h"
 #include "tests/catch.h"

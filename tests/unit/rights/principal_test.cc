@@ -1,4 +1,4 @@
-// Principals: in which place a process is, who may manage whom, and what texts say.
+// Principals: the place of a process, which users may manage which clients, and the texts about principals.
 #include "daemon/registry/principal.h"
 
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ constexpr std::uint32_t kPodUsersSub = 100'003;
 
 }  // namespace
 
-TEST_CASE("a place is the container by the kernel's word, and what the kernel does not say is never the host") {
+TEST_CASE("a place is the container that the kernel reports, and never the host if the kernel reports nothing") {
   const Surroundings on_host{"/system.slice/xschedd.service", false, kHostPids};
   const Surroundings in_pod{"/kubepods.slice/cri-containerd-" + kThree + ".scope", false, kHostPids};
   const Surroundings in_node{"/docker/" + kOne + "/kubepods/" + kThree, false, kHostPids};
@@ -42,10 +42,10 @@ TEST_CASE("a place is the container by the kernel's word, and what the kernel do
       {{"/docker/" + kOne, false, kHostPids}, on_host, "container " + kOne},  // --pid=host
       {{"/system.slice/docker-" + kOne + ".scope", true, "pid:[2]"}, on_host, "container " + kOne},
       {{"/kubepods.slice/pod1.slice/cri-containerd-" + kTwo + ".scope", true, "pid:[2]"}, on_host, "container " + kTwo},
-      // The names that a container gives to the cgroups below it mean nothing, nor does a systemd in it.
+      // Neither the names of cgroups inside a container count, nor a systemd in it.
       {{"/docker/" + kOne + "/docker/" + kTwo, true, "pid:[2]"}, on_host, "container " + kOne},
       {{"/docker/" + kOne + "/user.slice/user@0.service", true, "pid:[2]"}, on_host, "container " + kOne},
-      // What users name: a place, and a kind of its own.
+      // A cgroup whose name users choose is a place of a kind of its own.
       {{"/user.slice/user-1000.slice/user@1000.service/libpod-" + kOne + ".scope/x", true, "pid:[2]"},
        on_host,
        "user's container " + kOne},
@@ -53,14 +53,14 @@ TEST_CASE("a place is the container by the kernel's word, and what the kernel do
       // A container of an unknown kind has pids of its own.
       {{"/lxc.payload.web", true, "pid:[2]"}, on_host, "pid:[2]"},
       {{"/lxc.payload.web", true, ""}, on_host, "pid 7"},
-      {{"/system.slice/ssh.service", true, kHostPids}, on_host, ""},  // only its status could not be read whole
-      // A path that is too long for the kernel to say, which a container can make.
+      {{"/system.slice/ssh.service", true, kHostPids}, on_host, ""},  // its status could not be read whole
+      // A path that is too long for the kernel to report; a container can make one.
       {{std::nullopt, true, "pid:[2]"}, on_host, "pid 7"},
       {{std::nullopt, false, kHostPids}, on_host, "pid 7"},
       {{std::nullopt, false, kHostPids}, no_hierarchy, ""},
       {{std::nullopt, true, "pid:[2]"}, no_hierarchy, "pid:[2]"},
       {{"/", true, ""}, no_namespaces, ""},
-      // A daemon in a container: that is no place for those in it, and others are in places as ever.
+      // With the daemon in a container, processes in that container have no place, and others have theirs.
       {{"/kubepods.slice/cri-containerd-" + kThree + ".scope", false, kHostPids}, in_pod, ""},
       {{"/system.slice/ssh.service", false, kHostPids}, in_pod, ""},
       {{"/kubepods.slice/cri-containerd-" + kTwo + ".scope", true, "pid:[2]"}, in_pod, "container " + kTwo},
@@ -116,7 +116,7 @@ TEST_CASE("users manage their clients from the host, and from inside a place onl
   }
 }
 
-TEST_CASE("texts name a principal with as much of a container's id as people read") {
+TEST_CASE("texts name a principal with the first twelve digits of a container's id") {
   CHECK(Text(Principal(0)) == "uid 0");
   CHECK(Text(Principal(0, "container " + kOne)) == "uid 0 in container aaaaaaaaaaaa");
   CHECK(Text(Principal(1, "user's container " + kOne)) == "uid 1 in user's container aaaaaaaaaaaa");
@@ -131,7 +131,7 @@ TEST_CASE("texts name a principal with as much of a container's id as people rea
   CHECK(PlaceLimit(100, 20) == 20);
 }
 
-TEST_CASE("how deep in pid namespaces a process is, is in its status") {
+TEST_CASE("a process's status shows how deep it is in pid namespaces") {
   CHECK(PidDepthOf("Name:\tx\nNSpid:\t7\nNSpgid:\t7\t8\n") == 1);
   CHECK(PidDepthOf("Name:\tx\nNSpid:\t7\t1\nNSpgid:\t7\n") == 2);
   CHECK(PidDepthOf("Name:\tx\nGroups:\t1 2 3") == 0);
@@ -164,10 +164,10 @@ TEST_CASE("clients of one uid in two containers have groups of their own, which 
   core.Stop();
 
   config.rules.push_back({.group = "job", .join = "all"});
-  SECTION("not by a rule that users choose to fit") {
+  SECTION("not by a rule that users can choose to match") {
     CHECK(GroupNamerOf(one, config) == GroupNamer::kClient);
   }
-  SECTION("by a rule that they do not choose, which those who know the name do not join") {
+  SECTION("by a rule that they cannot choose, whose group no client joins by its name") {
     config.rules[0] = {.uid = 0, .group = "job", .join = "all"};
     CHECK(GroupNamerOf(one, config) == GroupNamer::kRule);
     Registry registry;
@@ -209,7 +209,7 @@ TEST_CASE("a claim's principal stays a place of its own when a claim with a sock
   CHECK(*client.principal == Principal(0, "container " + kOne));
 }
 
-TEST_CASE("what /proc says of this process is its place, and of one that has ended that it is alone") {
+TEST_CASE("/proc gives the place of this process; a process that has ended is in a place of its own") {
   const int pidfd = SystemPeerCalls().open_pidfd(::getpid());
   REQUIRE(pidfd >= 0);
   const UniqueFd own(pidfd);

@@ -49,12 +49,12 @@ TEST_CASE("a uid gets no more than its quota, which affects no other uid, and gi
   second.Remove(5);  // never more than it has
   CHECK(quotas.Held(kAlice, QuotaKind::kQueues) == 0);
   CHECK(quotas.Held(kBob, QuotaKind::kQueues) == 3);
-  // A limit that is lowered at a reload takes nothing away, and gives nothing.
+  // A limit that is lowered by a reload ends nothing, and allows nothing new.
   limits.queues_per_uid = 1;
   quotas.SetLimits(limits);
   CHECK(!other.Add());
   CHECK(quotas.Held(kBob, QuotaKind::kQueues) == 3);
-  // An amount that would wrap around.
+  // An amount that would overflow.
   CHECK(!second.Add(~std::uint64_t{0}));
 }
 
@@ -158,13 +158,13 @@ TEST_CASE("a uid's flood of refusals neither hides another's nor fills the log")
   const auto later = lines.Take(kAlice, now + 2 * kSecond);
   REQUIRE(later);
   CHECK(*later == 990);
-  // Somebody with thousands of uids.
+  // A user with thousands of uids.
   for (std::uint32_t uid = 5'000; uid < 15'000; ++uid)
     logged += lines.Take(uid, now + 2 * kSecond) ? 1 : 0;
   CHECK(logged < 300);
 }
 
-TEST_CASE("what any of a user's subordinate uids has and does counts for the user") {
+TEST_CASE("the use by a user's subordinate uids counts for the user") {
   const auto users = [](const std::string& name) -> std::optional<uid_t> {
     if (name == "alice") return kAlice;
     if (name == "root") return 0;
@@ -192,7 +192,7 @@ TEST_CASE("what any of a user's subordinate uids has and does counts for the use
   CHECK(quotas.Held(100'003, QuotaKind::kConnections) == 4);
   CHECK(quotas.Reason(100'003, QuotaKind::kConnections)
             .starts_with("uid 1000 (with its subordinate uid 100003) has 4 connections, and may have 4; "));
-  // Made before a reload, ended after it.
+  // Connected before a reload, ended after it.
   quotas.SetSubordinates(SubordinateUids());
   held.clear();
   CHECK(quotas.Held(kAlice, QuotaKind::kConnections) == 0);
@@ -269,14 +269,14 @@ TEST_CASE("a place has a part of what its uid has, and all places together no mo
   const auto place = [](std::uint32_t uid, int number) {
     return Principal(uid, "container " + std::to_string(number));
   };
-  // Root's four times are for all its containers.
+  // Root's factor of four counts for all its containers together.
   CHECK(taken(place(0, 1)) == 4);
   CHECK(quotas.Reason(place(0, 1), QuotaKind::kQueues)
             .starts_with("uid 0 in container 1 has 4 queues, and may have 4; "));
   CHECK(taken(place(0, 2)) == 4);
   CHECK(taken(place(kAlice, 1)) == 2);
   CHECK(taken(place(kAlice, 2)) == 2);
-  // A thousand places of one user have what one user has.
+  // A thousand places of one user together have one user's quota.
   for (int number = 3; number < 1'000; ++number)
     CHECK(!take(place(kAlice, number)));
   CHECK(!take(kAlice));
@@ -284,7 +284,7 @@ TEST_CASE("a place has a part of what its uid has, and all places together no mo
   CHECK(quotas.Held(place(kAlice, 1), QuotaKind::kQueues) == 2);
   CHECK(quotas.Reason(place(kAlice, 3), QuotaKind::kQueues).starts_with("uid 1000 has 4 queues, and may have 4; "));
   CHECK(taken(place(kBob, 1)) == 2);
-  // The host has what its places leave.
+  // The host has what the places leave.
   CHECK(taken(kBob) == 2);
   held.clear();
   for (const Principal& who : {place(0, 1), place(kAlice, 1), Principal(kAlice), Principal(0)})
@@ -317,7 +317,7 @@ TEST_CASE("a place has at most half of its user's lines in the log, and a user w
     int count = 0;
     for (int i = 0; i < 1'000; ++i)
       count += lines.Take({0, place_of(i)}, kSecond) ? 1 : 0;
-    // What is left for another pod, and for another user.
+    // The rest is for another pod, and for another user.
     const bool has_other = lines.Take({0, "container other"}, kSecond).has_value();
     CHECK(lines.Take(kAlice, kSecond));
     return std::pair(count, has_other);

@@ -1,4 +1,4 @@
-// What client.sock serves, and users that a user namespace does not map.
+// The calls that client.sock serves, and users that a user namespace does not map.
 #include "daemon/admin/rights.h"
 
 #include "admin.pb.h"

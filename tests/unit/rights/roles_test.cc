@@ -1,4 +1,4 @@
-// What a user may do itself: only the kernel's credentials and the configuration decide that.
+// What users may do themselves: only the kernel's credentials and the configuration decide that.
 #include "daemon/registry/roles.h"
 
 #include <unistd.h>
@@ -64,7 +64,7 @@ TEST_CASE("without configuration a user can lower and not raise, as with nice") 
   core.SetWeight({&client}, 300, kUser);
   CHECK(client.effective.priority == 0);
   CHECK(client.effective.weight == 100);
-  // What others say of him raises him.
+  // An administrator may raise its clients.
   core.SetPriority({&client}, 30, kRoot);
   core.SetWeight({&client}, 300, kRoot);
   CHECK(client.effective.priority == 30);
@@ -86,7 +86,7 @@ TEST_CASE("a configured ceiling allows raising as well as limiting it") {
   CHECK(OwnCeilingOf(1000, false, config).is_configured);
   CHECK(OwnCeilingOf(1001, false, config).priority == 20);
   CHECK(OwnCeilingOf(1001, false, config).weight == 100);
-  // Root is bound by what is written for everybody.
+  // Settings for all users bind root, too.
   CHECK(OwnCeilingOf(0, true, config).priority == 20);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("uid and groups from the kernel decide which processes may raise, and 
   CHECK(!MayRaise(Peer(stranger, 0), Origin{}, RoleGroups{}));
   CHECK(MayReadAll(Peer(stranger, 7, {45}), Origin{}, groups));
   CHECK(!MayReadAll(Peer(stranger, 44), Origin{}, groups));
-  // The root of a container gives its processes what groups it likes.
+  // The root of a container can give its processes any groups.
   Origin contained;
   contained.place = "container 1";
   CHECK(!MayReadAll(Peer(stranger, 7, {45}), contained, groups));
@@ -153,13 +153,13 @@ TEST_CASE("a scope that a user names like a container is not one") {
        {"/system.slice/docker-" + id + ".scope", "/machine.slice/libpod-" + id + ".scope/container",
         "/kubepods.slice/kubepods-pod1_2.slice/cri-containerd-" + id + ".scope", "/docker/" + id}) {
     CHECK(ContainerMatches(id, systems));
-    // What a container makes inside of itself.
+    // A scope that a container makes inside itself.
     CHECK(ContainerMatches(id, systems + "/x-" + inner + ".scope"));
     CHECK(!ContainerMatches(inner, systems + "/x-" + inner + ".scope"));
   }
 }
 
-TEST_CASE("every change is logged with the login user of whoever became root") {
+TEST_CASE("every change is logged with the login user of the caller who became root") {
   boost::asio::io_context io;
   Core core(io, {}, {});
   Client& client = core.AddClient(MakeClient(1));

@@ -1,7 +1,7 @@
 """Tests that tools/surface finds errors: each mistake is made in a copy of the list, which is compared with the installed
 runtime.
 
-That runtime may be too old for a dispatch table, so a made-up one has the functions that its headers declare.
+That runtime may be too old for a dispatch table, so an invented one has the functions that its headers declare.
 usage: surface_test.py COMPILER LIBAMDHIP64
 """
 import os
@@ -74,7 +74,7 @@ class Mistakes(unittest.TestCase):
         return [problem for problem in found if not problem.startswith('hipFiller')]
 
     def check(self, problems, wanted):
-        """wanted: function -> what its problems say, which are one or two. Of other functions there are none."""
+        """wanted: function -> the texts of its one or two problems. Other functions have none."""
         about = {}
         for problem in problems:
             about.setdefault(problem.split(':')[0], []).append(problem)

@@ -15,7 +15,7 @@ void* const kOther = reinterpret_cast<void*>(0x20);
 constexpr std::uint64_t kLong = 600'000'000'000;  // ns; longer than any test
 constexpr std::uint64_t kShort = 1'000'000;
 
-// A thread that submits to `stream` of `device`, as far as the hold lets it.
+// A thread that submits to `stream` of `device` when no hold prevents it.
 class Submitter {
  public:
   Submitter(OwnHolds* holds, int device, void* stream)
@@ -44,7 +44,7 @@ bool Passes(OwnHolds* holds, int device, void* stream) {
   return holds->WaitedNs() - before < kLong;
 }
 
-TEST_CASE("a process asks for the highest of its own hint and its streams'") {
+TEST_CASE("a process's hint is the highest of its own and its streams'") {
   Hint<int> hint(std::nullopt);
   CHECK(hint.Highest() == std::nullopt);
   CHECK(hint.SetStream(kOne, -5));
@@ -62,7 +62,7 @@ TEST_CASE("a process asks for the highest of its own hint and its streams'") {
   CHECK(hint.Highest() == std::nullopt);
 }
 
-TEST_CASE("a hint that is taken back leaves the environment's") {
+TEST_CASE("without its own hint a process has the environment's") {
   Hint<int> hint(7);
   CHECK(hint.Highest() == 7);
   CHECK_FALSE(hint.Set(7));
@@ -71,7 +71,7 @@ TEST_CASE("a hint that is taken back leaves the environment's") {
   CHECK(hint.OfProcess() == 7);
 }
 
-TEST_CASE("what is held waits until it is released, and nothing else does") {
+TEST_CASE("held submissions wait until the release, and no others wait") {
   OwnHolds holds;
   CHECK_FALSE(holds.Any());
   const std::uint64_t until = MonotonicNs() + kLong;
@@ -116,12 +116,12 @@ TEST_CASE("a hold ends by itself") {
   CHECK(holds.Wait(0, kOne));
   CHECK_FALSE(holds.Any());
 
-  // One that is over says nothing of one that is not.
+  // A hold that has ended does not end another one.
   holds.HoldStream(kOne, MonotonicNs() + kLong);
   holds.HoldDevice(0, MonotonicNs() + kShort);
   CHECK_FALSE(holds.Wait(0, kOther));
   CHECK(holds.Any());
-  // A second hold of the same replaces its time.
+  // A second hold of the same object replaces its duration.
   holds.HoldStream(kOne, MonotonicNs() + kShort);
   CHECK(holds.Wait(0, kOne));
 }

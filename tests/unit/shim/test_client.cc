@@ -23,7 +23,8 @@ bool IsSlow() {
   return word != nullptr && word->load() != 0;
 }
 
-// A client and the memory of one session. None is ever freed: a client never is, and uses its session to the end.
+// A client and the memory of one session. Neither is ever freed, because a client uses its session until the process
+// ends.
 struct Process {
   abi::Board board{};
   abi::Ledger ledger{};
@@ -66,13 +67,13 @@ Process& MakeProcess() {
 
 }  // namespace
 
-TEST_CASE("a query after the end of a session is asked again while a marker of that session is unfinished") {
+TEST_CASE("a query after the end of a session is repeated while a marker of that session is unfinished") {
   Process& process = MakeProcess();
   int stream = 0;
   process.BeginTracked();
   REQUIRE(IsSlow());
   process.Launch(&stream);
-  // A synchronisation marks what it waits for; it has not come back when the session ends.
+  // A synchronisation marks its work, and has not returned when the session ends.
   Sync waiting = process.Begin(SyncScope::kStream, &stream);
   REQUIRE(process.vendor.Recorded() > 0);
   process.client.EndSession();
@@ -84,7 +85,7 @@ TEST_CASE("a query after the end of a session is asked again while a marker of t
   CHECK(process.client.QueryAgain(query));
   process.client.SyncEnd(&query, true);
 
-  // It has been reached, and nothing is in the way any more.
+  // It has been reached, and the launch path is free again.
   CHECK_FALSE(IsSlow());
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("a session that left no marker leaves the launch path free") {
   CHECK_FALSE(IsSlow());
 }
 
-TEST_CASE("a query after the end of tracking is asked again while a marker of ours is unfinished") {
+TEST_CASE("a query after the end of tracking is repeated while a marker of the client is unfinished") {
   Process& process = MakeProcess();
   int stream = 0;
   process.BeginTracked();
@@ -104,7 +105,7 @@ TEST_CASE("a query after the end of tracking is asked again while a marker of ou
   Sync waiting = process.Begin(SyncScope::kStream, &stream);
   REQUIRE(process.vendor.Recorded() > 0);
   process.client.SyncEnd(&waiting, true);
-  // The last of the others leaves.
+  // The last other client leaves.
   process.writer.Set(0, {});
   CHECK(IsSlow());
   Sync query = process.Begin(SyncScope::kQuery, &stream);
@@ -119,8 +120,7 @@ TEST_CASE("a query after the end of tracking is asked again while a marker of ou
   CHECK(IsSlow());
 }
 
-TEST_CASE(
-    "launches that are not counted any more lead the launch path back, also of a stream that is never asked about") {
+TEST_CASE("launches that are no longer counted free the launch path, also on a stream that is never queried") {
   Process& process = MakeProcess();
   int stream = 0;
   int event = 0;
@@ -129,7 +129,7 @@ TEST_CASE(
   process.client.EventRecorded(&event, &stream);
   Sync waiting = process.Begin(SyncScope::kStream, &stream);
   REQUIRE(process.vendor.Recorded() > 0);
-  // The event is in front of the marker: what was launched has finished, the marker may still be to come.
+  // The event is in front of the marker: the launches have finished, and the marker may not have been reached.
   Sync until = process.Begin(SyncScope::kEvent, &event);
   process.client.SyncEnd(&until, true);
   process.client.SyncEnd(&waiting, false);
@@ -140,7 +140,7 @@ TEST_CASE(
     process.Launch(&stream);
 }
 
-TEST_CASE("what stands behind a marker for long is the program's affair again") {
+TEST_CASE("a query behind an unfinished marker is not repeated for ever") {
   Process& process = MakeProcess();
   int stream = 0;
   process.BeginTracked();
@@ -169,7 +169,7 @@ TEST_CASE("without a daemon, a stream below others waits while they have work, a
     CHECK(status.schedules_streams == 1);
     return status.streams_held_ns;
   };
-  // Its work never finishes here, so the lower one goes on when it is known to stand still.
+  // Its work never finishes here, so the lower stream continues once the higher one is known to stand still.
   // A machine that stops this thread for as long spoils a turn of the loop.
   for (int i = 0; i < 100 && waited() == 0; ++i) {
     process.Launch(&high);
@@ -184,7 +184,7 @@ TEST_CASE("without a daemon, a stream below others waits while they have work, a
   process.Launch(&low);
   process.Launch(&high);
   process.Launch(nullptr);
-  // What the program says of a stream goes before what it was made with.
+  // The program's hint for a stream overrides the priority with which it was created.
   REQUIRE(process.client.Requests().SetStreamPriority(&low, 50) == XSCHEDD_ERROR_NOT_CONNECTED);
   process.Launch(&low);
   CHECK(waited() - before < kLongestHoldNs);

@@ -4,7 +4,7 @@
 
 using xschedd::shim::ClockOffset;
 
-TEST_CASE("the daemon's clock is ours unless its answer lies outside of the time that it took", "[clock]") {
+TEST_CASE("the daemon's clock is the client's unless its answer lies outside of the time of the call", "[clock]") {
   CHECK(ClockOffset(0, 1000, 3000) == 0);  // an old daemon
   CHECK(ClockOffset(1000, 1000, 3000) == 0);
   CHECK(ClockOffset(3000, 1000, 3000) == 0);

@@ -29,7 +29,7 @@ Environment With(std::initializer_list<Set> values) {
 }
 }  // namespace
 
-TEST_CASE("weight and deadline are whole numbers in range, or not there", "[environment]") {
+TEST_CASE("weight and deadline are whole numbers in range, or are ignored", "[environment]") {
   CHECK(With({{"XSCHEDD_WEIGHT", "300"}}).weight == 300u);
   CHECK(With({{"XSCHEDD_DEADLINE_US", "3600000000"}}).deadline_us == 3'600'000'000u);
   for (const char* bad : {"0", "10001", "-5", "3x", "ten", "1.5", " 7"}) {
@@ -60,14 +60,14 @@ TEST_CASE("the ranks of a launcher are a group", "[environment]") {
     const std::string name = With(values).group;
     return name.substr(0, name.find('@'));
   };
-  SECTION("torchrun and its like") {
+  SECTION("torchrun and similar launchers") {
     CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}}) == "torch-29500");
     CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}}) ==
           "torch-29500");
     CHECK(group({{"MASTER_PORT", "29501"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "r7"}}) ==
           "torch-29501-r7");
     CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).empty());
-    CHECK(group({{"MASTER_PORT", "29500"}, {"WORLD_SIZE", "2"}}).empty());  // a script that sets it for what it starts
+    CHECK(group({{"MASTER_PORT", "29500"}, {"WORLD_SIZE", "2"}}).empty());  // a script that sets it for its children
   }
   SECTION("Open MPI and PMIx") {
     CHECK(group({{"PMIX_NAMESPACE", "prterun-node-7@1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "mpi-prterun-node-7");

@@ -1,4 +1,4 @@
-// Passthrough inside the client: what the rules let pass, and that no answer outlives its subject.
+// Passthrough inside the client: which calls pass, and that no cached answer outlives its library or handle.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -45,7 +45,7 @@ PassthroughRules Rules(std::string_view list) {
   return {entries, kNames, std::size(kNames)};
 }
 
-// A library of the test, which may be loaded where another was.
+// A library of the test, which may be loaded at the address of another.
 class Library {
  public:
   explicit Library(const char* variable) : handle_(::dlopen(std::getenv(variable), RTLD_NOW | RTLD_LOCAL)) {
@@ -60,7 +60,7 @@ class Library {
 
 }  // namespace
 
-TEST_CASE("passthrough: the first entry that fits counts", "[passthrough]") {
+TEST_CASE("passthrough: the first entry that matches counts", "[passthrough]") {
   CallerLibraries callers(FindObject());
   const auto rules = Rules("hipMemcpyAsync,libc.so,kernel:*scale*");
   g_kernel_name = "scale_add";
@@ -71,23 +71,24 @@ TEST_CASE("passthrough: the first entry that fits counts", "[passthrough]") {
   CHECK(rules.Match(Call(kLaunch, reinterpret_cast<const void*>(&kNames), &g_kernel_name), kVendor, &callers) == 2);
 }
 
-TEST_CASE("passthrough: a kernel's name is asked for only where an entry goes by it", "[passthrough]") {
+TEST_CASE("passthrough: a kernel's name is looked up only if an entry needs it", "[passthrough]") {
   CallerLibraries callers(FindObject());
   g_kernel_name = "scale_add";
   g_names_asked = 0;
   CHECK(Rules("hipMemcpyAsync,librccl.so").Match(Call(kLaunch, nullptr, kNames), kVendor, &callers) == -1);
   CHECK(g_names_asked == 0);
-  CHECK(Rules("kernel:scale_add").Match(Call(kGraph, nullptr), kVendor, &callers) == -1);  // launches no one kernel
+  CHECK(Rules("kernel:scale_add").Match(Call(kGraph, nullptr), kVendor, &callers) ==
+        -1);  // launches more than one kernel
   CHECK(g_names_asked == 0);
   g_kernel_name.clear();  // the runtime does not know
   CHECK(Rules("kernel:*").Match(Call(kLaunch, nullptr, kNames), kVendor, &callers) == -1);
 }
 
-TEST_CASE("passthrough: kernels go by the name as it is and demangled", "[passthrough]") {
+TEST_CASE("passthrough: kernels match by the mangled and by the demangled name", "[passthrough]") {
   CallerLibraries callers(FindObject());
   g_kernel_name = "_Z3addIiLi4EEvPT_";
   for (const char* pattern : {"_Z3addI*", "void add<int, 4>(int*)", "*add<int, 4>*", "_Z3addIiLi4EEvPT_"}) {
-    // A list cannot hold a comma: given as one entry.
+    // An entry of a list cannot contain a comma, so it is given by itself.
     const PassthroughRules rules({ParsePassthrough(std::string("kernel:") + pattern).value()}, kNames, 4);
     INFO(pattern);
     CHECK(rules.Match(Call(kLaunch, nullptr, kNames), kVendor, &callers) == 0);
@@ -97,7 +98,7 @@ TEST_CASE("passthrough: kernels go by the name as it is and demangled", "[passth
   CHECK(Rules("kernel:scale_add").Match(Call(kLaunch, nullptr, kNames), kVendor, &callers) == 0);
 }
 
-TEST_CASE("passthrough: a handle that is used again does not inherit the answer", "[passthrough]") {
+TEST_CASE("passthrough: a reused handle does not inherit the answer", "[passthrough]") {
   CallerLibraries callers(FindObject());
   const auto rules = Rules("kernel:first*");
   for (int round = 0; round < 3; ++round) {
@@ -109,7 +110,7 @@ TEST_CASE("passthrough: a handle that is used again does not inherit the answer"
   }
 }
 
-TEST_CASE("passthrough: a library in the place of another does not inherit its answer", "[passthrough]") {
+TEST_CASE("passthrough: a library at the address of another does not inherit its answer", "[passthrough]") {
   for (const bool with_find_object : {true, false}) {
     if (with_find_object && FindObject() == nullptr) continue;
     CallerLibraries callers(with_find_object ? FindObject() : nullptr);
@@ -133,7 +134,7 @@ TEST_CASE("passthrough: a library in the place of another does not inherit its a
   }
 }
 
-TEST_CASE("passthrough: what is in force changes with the configuration, and is counted by rule", "[passthrough]") {
+TEST_CASE("passthrough: the rules change with the configuration, and calls are counted by rule", "[passthrough]") {
   StubTable stub{};
   stub.entry_names = kNames;
   stub.entry_count = std::size(kNames);

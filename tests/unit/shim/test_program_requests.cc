@@ -1,4 +1,4 @@
-// What a program asks for: what is refused, what the daemon hears, and what follows for the rest of the client.
+// A program's requests: refusals, messages to the daemon, and effects on the rest of the client.
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +36,7 @@ void* const kLegacy = reinterpret_cast<void*>(1);
 
 }  // namespace
 
-TEST_CASE("what is out of range is refused and changes nothing", "[requests]") {
+TEST_CASE("values out of range are refused and change nothing", "[requests]") {
   Program program;
   ProgramRequests requests(program.environment, &program);
   CHECK(requests.SetPriority(101) == XSCHEDD_ERROR_INVALID);
@@ -55,7 +55,7 @@ TEST_CASE("what is out of range is refused and changes nothing", "[requests]") {
   CHECK_FALSE(requests.DeadlinesSet().Any());
 }
 
-TEST_CASE("the daemon hears of the highest when that changes", "[requests]") {
+TEST_CASE("the daemon is sent the highest priority when that changes", "[requests]") {
   Program program;
   program.environment.priority = 5;
   ProgramRequests requests(program.environment, &program);
@@ -73,7 +73,7 @@ TEST_CASE("the daemon hears of the highest when that changes", "[requests]") {
   CHECK(program.told.size() == 2);
   requests.ForgetStream(kOne);
   REQUIRE(program.told.size() == 3);
-  CHECK(program.told[2].priority == 5);  // as the environment says
+  CHECK(program.told[2].priority == 5);  // the environment's
   CHECK(requests.SetWeight(200) == XSCHEDD_OK);
   CHECK(requests.SetStreamWeight(kOne, 100) == XSCHEDD_OK);
   REQUIRE(program.told.size() == 4);
@@ -88,19 +88,19 @@ TEST_CASE("without a daemon a hint is kept, and the answer says so", "[requests]
   program.state = GENERATE(XSCHEDD_ERROR_NOT_CONNECTED, XSCHEDD_ERROR_INERT);
   ProgramRequests requests(program.environment, &program);
   CHECK(requests.SetPriority(10) == program.state);
-  CHECK(requests.SetPriority(10) == program.state);  // also where nothing changes
+  CHECK(requests.SetPriority(10) == program.state);  // also if nothing changes
   CHECK(requests.Priority().Highest() == 10);
   CHECK(requests.SetDeadline(500) == program.state);
   CHECK(requests.DeadlineHint() == 500u);
 }
 
-TEST_CASE("a deadline is told to the daemon and the trackers each time it is said", "[requests]") {
+TEST_CASE("a deadline is sent to the daemon and the trackers each time it is set", "[requests]") {
   Program program;
   program.environment.deadline_us = 700;
   ProgramRequests requests(program.environment, &program);
   CHECK(requests.DeadlineHint() == 700u);
   CHECK(requests.SetStreamDeadline(kLegacy, 0, 900) == XSCHEDD_OK);
-  CHECK(requests.DeadlinesSet().Of(nullptr) == 900);  // the default stream goes by one name
+  CHECK(requests.DeadlinesSet().Of(nullptr) == 900);  // the default stream has one handle
   REQUIRE(program.told.size() == 1);
   CHECK(program.told[0].deadline_us == 900u);
   CHECK(program.told[0].queue == 0u);
@@ -111,7 +111,7 @@ TEST_CASE("a deadline is told to the daemon and the trackers each time it is sai
   CHECK(requests.DeadlineHint() == std::nullopt);
 }
 
-TEST_CASE("holds are the program's own affair, and end with the stream", "[requests]") {
+TEST_CASE("holds are not sent to the daemon, and end with the stream", "[requests]") {
   Program program;
   program.state = XSCHEDD_ERROR_NOT_CONNECTED;
   ProgramRequests requests(program.environment, &program);
@@ -125,7 +125,7 @@ TEST_CASE("holds are the program's own affair, and end with the stream", "[reque
   CHECK(requests.ReleaseStream(nullptr) == XSCHEDD_OK);
   CHECK_FALSE(requests.HoldsAny());
   CHECK(program.Followed() == "hhhhh");
-  // One that is over by itself is found by who waits for it.
+  // A waiting thread notices a hold that has expired.
   CHECK(requests.Hold(OwnHolds::kAllDevices, 1) == XSCHEDD_OK);
   CHECK(program.Followed() == "h");
   requests.WaitWhileHeld(0, kOne);

@@ -18,7 +18,7 @@ using namespace xschedd::shim;
 
 namespace {
 
-// What a daemon brings: fresh memory, and a gate that is held where it says so.
+// A daemon's part: new memory, with a held gate if requested.
 struct Brought {
   SharedMemory board = *MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes);
   SharedMemory ledger = *MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes);
@@ -35,7 +35,7 @@ struct Brought {
   }
 };
 
-// A session is never freed: a thread may be in one. Nor are the pools, so that no sanitizer takes theirs for lost.
+// A session is never freed, because a thread may use it; nor are the pools, so that no sanitizer reports a leak.
 SessionPool& NewPool() {
   static auto& pools = *new std::deque<SessionPool>;
   return pools.emplace_back();
@@ -43,7 +43,7 @@ SessionPool& NewPool() {
 
 }  // namespace
 
-TEST_CASE("however many daemons come and go, two sessions are all there are") {
+TEST_CASE("two sessions serve any number of daemons") {
   SessionPool& sessions = NewPool();
   std::atomic<Session*> published{nullptr};
   std::set<const Session*> seen;
@@ -54,7 +54,7 @@ TEST_CASE("however many daemons come and go, two sessions are all there are") {
     Session* const session = brought.Take(&sessions, published.load());
     REQUIRE(session != published.load());
     published.store(session);
-    // It is the new daemon's: what is said there is read here, and the other way round.
+    // The memory is the new daemon's: each side reads what the other writes.
     CHECK(session->Board().WindowUs(3) == static_cast<std::uint32_t>(daemon));
     CHECK(session->IsAlive());
     session->Ledger().Device(3).submitted.store(static_cast<std::uint64_t>(daemon));
@@ -74,7 +74,7 @@ TEST_CASE("a refused session makes room for the next") {
   CHECK(seen.size() == 1);
 }
 
-TEST_CASE("a session that a thread uses stays what it is") {
+TEST_CASE("a session does not change while a thread uses it") {
   SessionPool& sessions = NewPool();
   std::atomic<Session*> published{nullptr};
   Brought first;
@@ -98,12 +98,12 @@ TEST_CASE("a session that a thread uses stays what it is") {
   CHECK(seen.count(used) == 1);
 }
 
-TEST_CASE("no session is published: there is nothing to use") {
+TEST_CASE("without a published session there is nothing to use") {
   const std::atomic<Session*> published{nullptr};
   CHECK(SessionUse(published).Get() == nullptr);
 }
 
-TEST_CASE("memory that is not as agreed is refused, and replaces nothing") {
+TEST_CASE("wrong memory is refused, and replaces nothing") {
   SessionPool& sessions = NewPool();
   Brought good;
   good.writer.Set(0, GateSetting{true, true, 12, 1});
@@ -116,7 +116,7 @@ TEST_CASE("memory that is not as agreed is refused, and replaces nothing") {
   CHECK(session->Board().WindowUs(0) == 12);
 }
 
-TEST_CASE("what a program asks of a session is what its board and ledger say, as long as the lease runs") {
+TEST_CASE("a session answers a program from its board and ledger while the lease lasts") {
   SessionPool& sessions = NewPool();
   Brought brought;
   brought.writer.Set(1, GateSetting{true, true, 500, 2});
@@ -156,7 +156,7 @@ TEST_CASE("what a program asks of a session is what its board and ledger say, as
   CHECK(device.tracked == 0);
 }
 
-TEST_CASE("a tracker counts for the session there is, whether it or the session came first") {
+TEST_CASE("a tracker counts for the current session, whichever of them came first") {
   SessionPool& sessions = NewPool();
   Brought first, second;
   Session* const one = first.Take(&sessions, nullptr);
@@ -174,7 +174,7 @@ TEST_CASE("a tracker counts for the session there is, whether it or the session 
     on_device.Leave(true, false);
   };
   CHECK(trackers.Existing(0) == nullptr);
-  launch(0);  // for nobody
+  launch(0);  // for no session
   CHECK(trackers.Of(0) == trackers.Existing(0));
   CHECK(trackers.HasOwnMarkers(MonotonicNs()));
   trackers.Begin(one);
@@ -191,7 +191,7 @@ TEST_CASE("a tracker counts for the session there is, whether it or the session 
   trackers.TakeActivity(&activity);
   REQUIRE(activity.queues.size() == 1);
   CHECK(activity.queues[0].slot == 1);
-  // A stream that was there before the tracker is known to it: the default stream is marked by its own launches only.
+  // The tracker knows streams from before it: the default stream is marked only by its own launches.
   const std::size_t before = vendor.Recorded();
   trackers.Existing(1)->PrepareForCapture();
   CHECK(vendor.Recorded() == before);

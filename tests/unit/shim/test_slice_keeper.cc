@@ -1,4 +1,4 @@
-// When a time slice is set, looked at again and taken back.
+// When a time slice is set, checked again and removed.
 #include <utility>
 #include <vector>
 
@@ -51,25 +51,26 @@ constexpr std::uint64_t kStart = 100 * kSecond;
 
 }  // namespace
 
-TEST_CASE("a slice is set while there is work, looked at each second, and taken back") {
+TEST_CASE("a slice is set while there is work, checked each second, and removed") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);
   constexpr std::uint64_t kMs = 1'000'000;
-  Walk(keeper, {
-                   {"nothing is wanted", 0, true, kStart, {}, kNotAsked, kNever},
-                   {"wanted, no work", 200, false, kStart, {}, kNotAsked, kNever},
-                   {"wanted, work", 200, true, kStart, {200}, kInForce, kStart + kSecond},
-                   {"the next renewal", 200, true, kStart + 40 * kMs, {}, kInForce, kStart + kSecond},
-                   {"another is wanted", 20'000, true, kStart + 80 * kMs, {20'000}, kInForce, kStart + 1080 * kMs},
-                   {"a second later", 20'000, true, kStart + 1080 * kMs, {20'000}, kInForce, kStart + 2080 * kMs},
-                   {"not wanted any more", 0, true, kStart + 1090 * kMs, {0}, kNotAsked, kNever},
-                   {"nor later", 0, true, kStart + 5000 * kMs, {}, kNotAsked, kNever},
-                   {"wanted again", 200, true, kStart + 5001 * kMs, {200}, kInForce, kStart + 6001 * kMs},
-               });
+  Walk(keeper,
+       {
+           {"no slice is requested", 0, true, kStart, {}, kNotAsked, kNever},
+           {"wanted, no work", 200, false, kStart, {}, kNotAsked, kNever},
+           {"wanted, work", 200, true, kStart, {200}, kInForce, kStart + kSecond},
+           {"the next renewal", 200, true, kStart + 40 * kMs, {}, kInForce, kStart + kSecond},
+           {"another slice is requested", 20'000, true, kStart + 80 * kMs, {20'000}, kInForce, kStart + 1080 * kMs},
+           {"a second later", 20'000, true, kStart + 1080 * kMs, {20'000}, kInForce, kStart + 2080 * kMs},
+           {"not wanted any more", 0, true, kStart + 1090 * kMs, {0}, kNotAsked, kNever},
+           {"nor later", 0, true, kStart + 5000 * kMs, {}, kNotAsked, kNever},
+           {"wanted again", 200, true, kStart + 5001 * kMs, {200}, kInForce, kStart + 6001 * kMs},
+       });
 }
 
-TEST_CASE("an idle process keeps its slice for ten seconds, in which it is looked whether it is still wanted") {
+TEST_CASE("an idle process keeps its slice for ten seconds, during which it may still be withdrawn") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);
@@ -85,17 +86,17 @@ TEST_CASE("an idle process keeps its slice for ten seconds, in which it is looke
                      {"work again", 200, true, kStart + 60 * kSecond, {200}, kInForce, kStart + 61 * kSecond},
                  });
   }
-  SECTION("nobody wants it any more") {
+  SECTION("it is no longer requested") {
     Walk(keeper, {{"not wanted", 0, false, kStart + kSecond, {0}, kNotAsked, kNever}});
   }
-  SECTION("another is wanted") {
+  SECTION("another slice is requested") {
     Walk(keeper, {{"less", 100, false, kStart + kSecond, {100}, kInForce, kStart + 2 * kSecond}});
   }
 }
 
-TEST_CASE("where there is no lever that is known, and nothing is set") {
+TEST_CASE("without time slices that is reported, and nothing is set") {
   g_calls.clear();
-  SECTION("of the vendor") {
+  SECTION("the vendor has none") {
     SliceKeeper keeper(nullptr);
     CHECK_FALSE(keeper.HasLever());
     Walk(keeper, {
@@ -105,7 +106,7 @@ TEST_CASE("where there is no lever that is known, and nothing is set") {
                      {"not wanted any more", 0, true, kStart, {}, kNotAsked, kNever},
                  });
   }
-  SECTION("no group is known, perhaps later") {
+  SECTION("no group is known yet") {
     g_report = {0, 0};
     SliceKeeper keeper(Set);
     Walk(keeper, {
@@ -124,11 +125,11 @@ TEST_CASE("where there is no lever that is known, and nothing is set") {
                      {"a second later", 200, true, kStart + kSecond, {200}, kRefused, kStart + 2 * kSecond},
                  });
     g_report = {4, 4};
-    Walk(keeper, {{"what it took is taken back", 0, true, kStart + 2 * kSecond, {0}, kNotAsked, kNever}});
+    Walk(keeper, {{"slices that were set are removed", 0, true, kStart + 2 * kSecond, {0}, kNotAsked, kNever}});
   }
 }
 
-TEST_CASE("what the driver does not give back is asked for some times more") {
+TEST_CASE("removing a slice is tried again some times if the driver fails") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);
@@ -145,10 +146,10 @@ TEST_CASE("what the driver does not give back is asked for some times more") {
   CHECK(calls == 5);
   g_report = {4, 4};
   Walk(keeper, {{"wanted again", 200, true, now, {200}, kInForce, now + kSecond},
-                {"and taken back", 0, true, now, {0}, kNotAsked, kNever}});
+                {"and removed", 0, true, now, {0}, kNotAsked, kNever}});
 }
 
-TEST_CASE("a short slice with which no work ends is taken back, and given a chance again") {
+TEST_CASE("a short slice with which no work ends is removed, and tried again later") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);
@@ -158,7 +159,7 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
   progress = {.in_flight = true, .completed = 7};
   keeper.Update(200, work, now);
   CHECK(Calls() == std::vector<std::uint32_t>{200});
-  // Until something of it has happened, and then for a second.
+  // Until work has ended, and then for a second.
   const auto stall = [&] {
     keeper.Update(200, work, now += kSecond - 1);
     CHECK(keeper.State() == kInForce);
@@ -182,7 +183,7 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
       CHECK(keeper.State() == kInForce);
     }
   }
-  SECTION("an hour at most") {
+  SECTION("for an hour at most") {
     std::uint64_t rest = 0;
     for (int i = 0; i < 20; ++i) {
       rest = stall();
@@ -190,7 +191,7 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
     }
     CHECK(rest == 4096 * kSecond);
   }
-  SECTION("and a second again after a minute that went well") {
+  SECTION("and for a second again after a minute in which work ended") {
     CHECK(stall() == kSecond);
     now += kSecond;
     for (int i = 0; i < 61; ++i) {
@@ -206,21 +207,21 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
       CHECK(keeper.State() == kInForce);
     }
   }
-  SECTION("not where none is in flight: it waits at its gate") {
+  SECTION("not without work in flight: it waits at its gate") {
     progress.in_flight = false;
     for (int i = 0; i < 10; ++i) {
       keeper.Update(200, work, now += kSecond);
       CHECK(keeper.State() == kInForce);
     }
   }
-  SECTION("also where another device's work ends") {
+  SECTION("also if work of another device ends") {
     work.devices[0] = {.in_flight = true, .completed = 1};
     keeper.Update(200, work, now += kSecond / 2);
     ++work.devices[0].completed;
     keeper.Update(200, work, now += kSecond / 2);
     CHECK(keeper.State() == kStalled);
   }
-  SECTION("not wanted any more, and then again, while it rests") {
+  SECTION("withdrawn and requested again while it pauses") {
     stall();
     keeper.Update(0, work, now);
     CHECK(keeper.State() == kNotAsked);
@@ -229,7 +230,7 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
   }
 }
 
-TEST_CASE("a long slice stays though no work ends") {
+TEST_CASE("a long slice stays, even if no work ends") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);

@@ -1,5 +1,5 @@
-// Streams of one process against each other: who waits for whom and for how long (core/stream_order.h), and threads
-// that do (core/stream_gate.h).
+// Streams of one process against each other: which wait for which and for how long (core/stream_order.h), and threads
+// that wait (core/stream_gate.h).
 #include <algorithm>
 #include <atomic>
 #include <climits>
@@ -29,7 +29,7 @@ TEST_CASE("a stream's number is the negative of the runtime's") {
     CHECK(StreamPriorityFrom(row.of_runtime) == row.number);
 }
 
-TEST_CASE("what a stream has says how long others wait") {
+TEST_CASE("a stream's work decides how long others wait") {
   constexpr std::uint64_t kAt = 1000 * kMs;
   struct Row {
     const char* what;
@@ -49,14 +49,15 @@ TEST_CASE("what a stream has says how long others wait") {
 }
 
 TEST_CASE(
-    "an order is mixed where some stream has not the default, and the highest and the default stream never wait") {
+    "an order is mixed if a stream has another priority than the default; the highest and the default stream never "
+    "wait") {
   CHECK_FALSE(StreamOrder().IsMixed());
   CHECK_FALSE(StreamOrder({{kHigh, 0}, {kLow, 0}}).IsMixed());
   const StreamOrder order({{kHigh, 5}, {kLow, -1}});
   CHECK(order.IsMixed());
   CHECK_FALSE(order.MayWait(kHigh));
   CHECK(order.MayWait(kLow));
-  CHECK(order.MayWait(kOtherLow));  // nothing is known of it: the default
+  CHECK(order.MayWait(kOtherLow));  // an unknown stream has the default
   CHECK_FALSE(order.MayWait(nullptr));
   const StreamOrder below({{kLow, -1}});
   CHECK(below.IsMixed());
@@ -64,8 +65,8 @@ TEST_CASE(
   CHECK_FALSE(below.MayWait(kOtherLow));
 }
 
-// A device with streams whose work comes and goes at random, now and then standing still, and submissions to them that
-// wait as the gate lets them, in steps of time.
+// A device with streams whose work begins and ends at random and sometimes stands still, and submissions to them that
+// wait at the gate, in steps of time.
 class Simulation {
  public:
   explicit Simulation(unsigned seed) : random_(seed) {
@@ -110,8 +111,8 @@ class Simulation {
     const bool is_let_through = until <= now_ || guard_.LetsThrough(priority, began_[i], now_);
     if (!is_let_through) {
       ++waits;
-      REQUIRE(is_any_moving);                      // for who stands still nobody waits, nor for equals
-      REQUIRE(now_ - began_[i] < kLongestHoldNs);  // nobody starves
+      REQUIRE(is_any_moving);                      // no stream waits for one that stands still, nor for an equal
+      REQUIRE(now_ - began_[i] < kLongestHoldNs);  // no stream starves
       REQUIRE(priority < HighestWithPast());
       return;
     }
@@ -131,7 +132,7 @@ class Simulation {
   StreamGuard guard_;
 };
 
-TEST_CASE("whatever streams do, waits are bounded, and nobody waits for equals or for what stands still") {
+TEST_CASE("waits are always bounded, and no stream waits for equals or for streams that stand still") {
   std::uint64_t waits = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
@@ -142,7 +143,7 @@ TEST_CASE("whatever streams do, waits are bounded, and nobody waits for equals o
   CHECK(waits > 1000);
 }
 
-// The streams of a device, as a test wants them.
+// The streams of a device, set by a test.
 class Work : public StreamLoads {
  public:
   std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const override {
@@ -178,7 +179,7 @@ class Submitter {
   std::thread thread_;
 };
 
-TEST_CASE("who is below waits, one looks, and the rest goes on at once") {
+TEST_CASE("lower streams' threads wait, one of them polls, and all continue at once") {
   StreamGate gate;
   Work work;
   CHECK_FALSE(gate.IsOn());
@@ -189,7 +190,7 @@ TEST_CASE("who is below waits, one looks, and the rest goes on at once") {
   CHECK(work.looks_ == 0);
   CHECK(gate.WaitedNs() == 0);
 
-  SECTION("until what is above has finished") {
+  SECTION("until higher streams have finished") {
     Submitter one(&gate, kLow, &work);
     Submitter other(&gate, kOtherLow, &work);
     while (work.looks_ < 3)
@@ -202,7 +203,7 @@ TEST_CASE("who is below waits, one looks, and the rest goes on at once") {
       std::this_thread::yield();
     gate.Set(StreamOrder({{kHigh, 5}, {kLow, 5}}));
   }
-  SECTION("until streams are not ordered any more") {
+  SECTION("until streams are no longer ordered") {
     Submitter one(&gate, kLow, &work);
     while (work.looks_ < 1)
       std::this_thread::yield();
@@ -220,14 +221,14 @@ TEST_CASE("who is below waits, one looks, and the rest goes on at once") {
     CHECK_FALSE(gate.IsOn());
     gate.Wait(0, kLow, &work);
   }
-  SECTION("until the guard lets it through, though nothing ever finishes") {
+  SECTION("until the guard opens it, even if nothing ever finishes") {
     gate.Wait(0, kLow, &work);
     CHECK(gate.WaitedNs() >= kLongestHoldNs);
   }
   CHECK_FALSE(work.were_several_);
 }
 
-TEST_CASE("many threads, whatever the order becomes meanwhile, all go on") {
+TEST_CASE("many threads all continue while the order changes") {
   StreamGate gate;
   Work work;
   std::atomic<int> passed{0};

@@ -31,7 +31,7 @@ TEST_CASE("captures: while one is open nothing is recorded elsewhere", "[capture
   CHECK(Captures::Elsewhere(&captures).IsAllowed());
 }
 
-TEST_CASE("captures: one begins behind the record that is under way", "[captures]") {
+TEST_CASE("captures: one begins after a record in progress", "[captures]") {
   Captures captures;
   std::optional<Captures::Elsewhere> record(std::in_place, &captures);
   REQUIRE(record->IsAllowed());
@@ -49,21 +49,21 @@ TEST_CASE("captures: one begins behind the record that is under way", "[captures
   CHECK_FALSE(began_meanwhile);
 }
 
-TEST_CASE("captures: a record that does not return keeps no capture from beginning", "[captures]") {
+TEST_CASE("captures: a record that does not return does not block a capture for ever", "[captures]") {
   Captures captures;
   const Captures::Elsewhere record(&captures);
   captures.Begin(Handle(16));
   CHECK(captures.Any());
 }
 
-TEST_CASE("captures: a process that exits calls the runtime no more", "[captures]") {
+TEST_CASE("captures: a process that exits no longer calls the runtime", "[captures]") {
   Captures captures;
   CHECK_FALSE(captures.Forbid());
   captures.ForbidForGood();
   CHECK(captures.Forbid());
 }
 
-TEST_CASE("stream table: what was added is found until it is removed", "[streams]") {
+TEST_CASE("stream table: a stream is found from its addition to its removal", "[streams]") {
   StreamTable table;
   CHECK_FALSE(table.DeviceOf(Handle(16)));
   table.Add(Handle(16), StreamInfo{0, -1, 1, true});
@@ -71,10 +71,10 @@ TEST_CASE("stream table: what was added is found until it is removed", "[streams
   table.Add(Handle(48), StreamInfo{1, 0, 0, false});
   CHECK(table.KnownDeviceOf(Handle(16)) == -1);
   CHECK(table.DeviceOf(Handle(16)) == 0);
-  CHECK(table.KnownDeviceOf(Handle(16)) == 0);  // as it was remembered
+  CHECK(table.KnownDeviceOf(Handle(16)) == 0);  // as recorded
   CHECK(table.DeviceOf(Handle(32)) == 1);
   CHECK(table.DeviceOf(Handle(48)) == 1);
-  table.Add(Handle(16), StreamInfo{3, 0, 0, true});  // a handle used again
+  table.Add(Handle(16), StreamInfo{3, 0, 0, true});  // a reused handle
   CHECK(table.KnownDeviceOf(Handle(16)) == -1);
   CHECK(table.DeviceOf(Handle(16)) == 3);
   CHECK(table.RemoveDevice(1).size() == 2);
@@ -85,9 +85,9 @@ TEST_CASE("stream table: what was added is found until it is removed", "[streams
   CHECK(table.Remove(Handle(16)));
   CHECK_FALSE(table.Remove(Handle(16)));
   CHECK_FALSE(table.DeviceOf(Handle(16)));
-  const auto far = Handle(std::uintptr_t{1} << 60 | 16);  // too far off to be remembered
-  table.Add(far, StreamInfo{5, 0, 0, true});
-  CHECK(table.DeviceOf(far) == 5);
-  CHECK(table.KnownDeviceOf(far) == -1);
+  const auto distant = Handle(std::uintptr_t{1} << 60 | 16);  // too distant to be recorded
+  table.Add(distant, StreamInfo{5, 0, 0, true});
+  CHECK(table.DeviceOf(distant) == 5);
+  CHECK(table.KnownDeviceOf(distant) == -1);
   CHECK_FALSE(table.DeviceOf(Handle(16)));
 }

@@ -1,4 +1,4 @@
-// The policy learns whether holding helps, in workloads where the answer is known, and holding starves nobody in any
+// In workloads with a known answer the policy learns whether holding helps, and holding starves no client in any
 // workload.
 #include <fmt/format.h>
 
@@ -31,9 +31,9 @@ Workload Shipped(const std::string& name) {
 }
 
 struct Outcome {
-  double p50_ms = 0;  // of the chat
-  double others = 0;  // their GPU time in s
-  double held = 0;    // the part of the others' time
+  double p50_ms = 0;  // the chat's
+  double others = 0;  // the others' GPU time in s
+  double held = 0;    // as a part of the others' time with work
   double beside = 0;
   double longest_s = 0;
 };
@@ -61,7 +61,7 @@ Outcome Run(const Workload& workload, std::uint32_t tolerance_percent, bool time
   return outcome;
 }
 
-// Any of the things that a workload can be made of, small enough to be simulated in a moment.
+// Random workloads that use all features, small enough to be simulated quickly.
 class Dice {
  public:
   explicit Dice(std::uint32_t seed) : random_(seed) {}
@@ -140,8 +140,8 @@ class Dice {
   std::mt19937 random_;
 };
 
-// How long a kernel may take to get through a device that all clients keep busy: one of each stream goes before it, or
-// everybody's slice before each of its own.
+// The longest time that a kernel takes on a device that all clients keep busy: a kernel of each stream runs first, or
+// all clients' time slices before each of its own.
 std::uint64_t ThroughNs(const Workload& workload) {
   std::uint64_t longest = 0;
   std::uint64_t streams = 0;
@@ -159,7 +159,7 @@ std::uint64_t ThroughNs(const Workload& workload) {
 
 }  // namespace
 
-TEST_CASE("others run beside who is bound by the host, and are held for who is bound by the device") {
+TEST_CASE("others run beside a client bound by its host, and are held for one bound by the device") {
   for (const char* const others : {"one", "four"}) {
     const Workload workload = Shipped(fmt::format("chat-eager-{}-side-by-side", others));
     INFO(workload.name);
@@ -178,7 +178,7 @@ TEST_CASE("others run beside who is bound by the host, and are held for who is b
   }
 }
 
-TEST_CASE("on any device what is learnt costs the important one no more than the tolerance, and the others nothing") {
+TEST_CASE("on any device, learning costs the important client at most the tolerance, and the others nothing") {
   for (const char* const chat : {"eager", "graph"}) {
     for (const char* const others : {"one", "four"}) {
       for (const char* const kind : {"side-by-side", "slices"}) {
@@ -197,8 +197,8 @@ TEST_CASE("on any device what is learnt costs the important one no more than the
   }
 }
 
-TEST_CASE("nobody starves in any workload, under any policy, on any device") {
-  // docs/explanation/policies.md, "Nobody waits for ever": within n + 1 seconds, and what the device itself needs then.
+TEST_CASE("no client starves in any workload, under any policy, on any device") {
+  // docs/explanation/policies.md, "Nobody waits for ever": within n + 1 seconds, plus the time on the device.
   const char* const seeds = std::getenv("XSCHEDD_POLICY_SEEDS");
   const std::uint32_t count = seeds == nullptr ? kUsualSeeds : static_cast<std::uint32_t>(std::atoi(seeds));
   for (std::uint32_t seed = 0; seed < count; ++seed) {

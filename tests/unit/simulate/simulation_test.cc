@@ -1,4 +1,4 @@
-// The simulator's arithmetic: small cases worked by hand, and what must hold in every workload that is shipped.
+// The simulator's arithmetic: small cases calculated by hand, and properties of every workload that is shipped.
 #include "tools/bench/simulate/simulation.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ Parameters Unscheduled() {
   return parameters;
 }
 
-// Others are always held: what holding gives is worked by hand, without the moments in which that is tried.
+// Others are always held, so that results can be calculated by hand, without trials.
 Parameters Holding() {
   Parameters parameters;
   parameters.settings.tolerance_percent = 0;
@@ -50,7 +50,7 @@ constexpr const char* kRequestBesideBatch = R"(
 
 }  // namespace
 
-TEST_CASE("alone: a request takes as long as its kernels, and nobody decides") {
+TEST_CASE("alone: a request takes as long as its kernels, and nothing is decided") {
   const Workload workload = Read(R"(
     {"workload": "t", "seconds": 10}
     {"client": "a", "arrivals": {"kind": "periodic", "period_ms": 10}, "kernels": [{"us": 1000, "count": 6}, {"us": 500, "count": 2, "gap_us": 250}]}
@@ -139,15 +139,15 @@ TEST_CASE("a host that launches runs ahead of the device until it synchronises")
   CHECK(results.classes[0].QuantileMs(0.01) == 5.51);
   CHECK(WorstMs(results, 0) == 5.51);
   CHECK(BusyPart(results) == Approx(0.05).margin(0.0001));
-  // It counts as busy from its first launch to the synchronisation, as a shim sees it.
+  // It is busy from its first launch to the synchronisation, as for a shim.
   CHECK(results.classes[0].work_ns == 500ULL * (5'010'000 - 50'000));
-  // Where kernels take longer than launches the device never waits but for the first.
+  // If kernels take longer than launches, the device waits only for the first.
   workload.clients[0].programs[0] = {{.kernel_ns = 100'000, .count = 100, .launch_ns = 50'000}};
   results = Simulate(workload, Parameters{});
   CHECK(WorstMs(results, 0) == 10.05);
 }
 
-TEST_CASE("time slices: processes have the device by turns, kernels stand still in between, and each change costs") {
+TEST_CASE("time slices: processes take turns, their kernels stop in between, and each switch takes time") {
   Workload workload = Read(R"(
     {"workload": "t", "seconds": 10, "slice_us": 2000, "switch_us": 500}
     {"client": "a", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 10000}]}
@@ -159,14 +159,14 @@ TEST_CASE("time slices: processes have the device by turns, kernels stand still 
   CHECK(GpuPart(results, 1) == Approx(0.4).margin(0.001));
   CHECK(results.classes[0].kernels == Approx(400).margin(2));
   CHECK(results.context_switches == Approx(4000).margin(2));
-  // Whoever is alone is not cut.
+  // A process that is alone is not interrupted.
   workload.clients.pop_back();
   results = Simulate(workload, Parameters{});
   CHECK(BusyPart(results) == 1.0);
   CHECK(results.context_switches == 0);
 }
 
-TEST_CASE("time slices: short ones let the important one in, in the midst of a kernel") {
+TEST_CASE("time slices: short ones let the important client interrupt a kernel") {
   const Workload workload = Read(R"(
     {"workload": "t", "seconds": 10, "slice_us": 2000, "switch_us": 100}
     {"client": "high", "priority": 1, "arrivals": {"kind": "periodic", "period_ms": 51.7, "phase_ms": 100}, "kernels": [{"us": 1000, "count": 4}]}
@@ -178,14 +178,14 @@ TEST_CASE("time slices: short ones let the important one in, in the midst of a k
   Results results = Simulate(workload, parameters);
   CHECK(WorstMs(results, 0) > 4 + 2 * 0.1 + 2);
   CHECK(WorstMs(results, 0) < 4 + 3 * 0.1 + 2 * 2);
-  // A short slice at the most, and its own is long.
+  // At most a short slice, and its own is long.
   parameters.settings.time_slices = true;
   results = Simulate(workload, parameters);
   CHECK(WorstMs(results, 0) <= 4 + 0.2 + 0.1);
   CHECK(results.classes[1].kernels > 290);
 }
 
-TEST_CASE("time slices: who runs beside another is measured to have had its slices, too") {
+TEST_CASE("time slices: shares are worse side by side, where a client measures the slices of others as its GPU time") {
   // As on a real device (docs/explanation/performance.md): shares are kept better where processes take turns than side
   // by side.
   const Workload workload = Read(R"(
@@ -218,9 +218,9 @@ TEST_CASE("share: clients of one owner have one part together") {
   CHECK(Read(written.str()).clients[2].owner == "alice");
 }
 
-TEST_CASE("priority: the important one waits for what is on the device, and for no more") {
+TEST_CASE("priority: the important client waits only for work that is already on the device") {
   const Workload workload = Read(kRequestBesideBatch);
-  // Unscheduled, a kernel of the other goes before each of the 4, but for the rest of the first: at least 4 + 3 × 0.7.
+  // Unscheduled, a kernel of the other runs before each of the 4, the first of them in part: at least 4 + 3 × 0.7.
   const Results without = Simulate(workload, Unscheduled());
   CHECK(without.classes[0].QuantileMs(0.01) >= 4 + 3 * 0.7);
   CHECK(WorstMs(without, 0) <= 4 + 4 * 0.7);
@@ -236,7 +236,7 @@ TEST_CASE("priority: the important one waits for what is on the device, and for 
   CHECK(results.classes[1].held_ns < kMs * 200 * 6);
 }
 
-TEST_CASE("the window is what the important one finds on the device") {
+TEST_CASE("the window limits the work that the important client finds on the device") {
   Workload workload = Read(kRequestBesideBatch);
   workload.clients[0].programs[0] = {{.kernel_ns = 100'000, .count = 20}};
   workload.clients[1].programs[0] = {{.kernel_ns = 100'000}};
@@ -253,7 +253,7 @@ TEST_CASE("the window is what the important one finds on the device") {
   CHECK(large <= 3.0);
 }
 
-TEST_CASE("linger and wake-up are what the device stands idle after each request") {
+TEST_CASE("the device is idle for linger and wake-up after each request") {
   Workload workload = Read(kRequestBesideBatch);
   workload.clients[0].arrivals.period_ns = 10 * kMs;
   // Eight kernels, so that the other's five in flight are done before the last of them.
@@ -265,7 +265,7 @@ TEST_CASE("linger and wake-up are what the device stands idle after each request
   CHECK(BusyPart(Simulate(workload, parameters)) == Approx(1 - 0.026).margin(0.001));
   parameters.settings.linger_us = 1000;
   CHECK(BusyPart(Simulate(workload, parameters)) == Approx(1 - 0.106).margin(0.002));
-  // Without linger, deciding takes its time.
+  // Without linger, the time of the decision remains.
   parameters.settings.linger_us = 0;
   parameters.wake_us = 500;
   parameters.decision_us = 200;
@@ -282,11 +282,11 @@ TEST_CASE("the starvation guard gives a held client its part of each second") {
   parameters.settings.guard_ms_per_s = 0;
   CHECK(GpuPart(Simulate(workload, parameters), 1) < 0.001);
   parameters.settings.guard_ms_per_s = 100;
-  // Open for 100 ms a second, by turns with the important one meanwhile.
+  // Open for 100 ms a second, and taking turns with the important client on the device then.
   CHECK(GpuPart(Simulate(workload, parameters), 1) == Approx(0.05).margin(0.005));
 }
 
-TEST_CASE("gangs whose ranks wait for each other both get on") {
+TEST_CASE("two gangs whose ranks wait for each other both progress") {
   const char* const lines = R"(
     {"workload": "t", "devices": 2, "seconds": 10}
     {"client": "a0", "class": "a", "group": "a", "barrier": true, "priority": 1, "devices": [0], "arrivals": {"kind": "closed", "think_ms": 5}, "kernels": [{"us": 1000, "count": 5}]}
@@ -314,7 +314,7 @@ TEST_CASE("a client that drops does not fall behind") {
   CHECK(WorstMs(results, 0) == 15);
 }
 
-TEST_CASE("the same seed gives the same results, another seed others") {
+TEST_CASE("the same seed gives the same results, and another seed gives others") {
   const Workload workload = Read(R"(
     {"workload": "t", "seconds": 20}
     {"client": "a", "priority": 1, "spread": 0.4, "arrivals": {"kind": "poisson", "rate": 30}, "kernels": [{"us": 800, "count": 8}]}
@@ -328,7 +328,7 @@ TEST_CASE("the same seed gives the same results, another seed others") {
   CHECK(run() != first);
 }
 
-TEST_CASE("nothing is lost and no device does more than it can, in every workload shipped, under every policy") {
+TEST_CASE("no work is lost and no device is overbooked, in every workload shipped, under every policy") {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(XSCHEDD_WORKLOADS)) {
     std::ifstream file(entry.path());
@@ -348,7 +348,7 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
         CHECK(ns <= results.length_ns);
         busy += ns;
       }
-      // As many kernels at a time as there is room for.
+      // At most as many kernels at a time as the device has room for.
       CHECK(results.GpuNs() >= busy);
       CHECK(results.GpuNs() <= busy * workload->kind.side_by_side);
       std::uint64_t kernels = 0;
@@ -363,7 +363,7 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
   CHECK(count >= 7);
 }
 
-TEST_CASE("arrivals come as often as they are to, and never go back in time") {
+TEST_CASE("arrivals have the configured rate, and never go back in time") {
   ClientSpec spec;
   const auto count = [&](std::uint64_t seconds) {
     ArrivalSource source(spec, 7);

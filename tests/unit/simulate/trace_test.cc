@@ -70,13 +70,13 @@ TEST_CASE("dispatches become requests, pauses between them arrivals") {
   CHECK(closed->clients[0].given[0].at_ns == 500'000);
   CHECK(closed->clients[0].given[1].at_ns == 5'500'000);  // from 3.5 ms to 9 ms
 
-  // 6 ms apart is one request, if that is said to be no pause.
+  // Dispatches 6 ms apart are one request if a pause must be longer.
   const xschedd::Result<Workload> whole = FromTrace(folder.Prefix(), {.gap_ns = 6'000'000});
   REQUIRE(whole);
   CHECK(whole->clients[0].given.size() == 1);
 }
 
-TEST_CASE("a trace that is not there, or is none, is told") {
+TEST_CASE("a file that is missing or is not a trace is reported") {
   const Folder folder;
   CHECK_FALSE(FromTrace(folder.Prefix(), {}));
   folder.Write("t.7.jsonl", "{\"pid\": 7}\n");

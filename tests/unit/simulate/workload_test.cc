@@ -1,4 +1,4 @@
-// The format: what is read equals what was written, and errors name their line.
+// The format: a workload survives writing and reading, and errors name their line.
 #include <sstream>
 
 #include "tests/unit/simulate/workloads.h"
@@ -18,7 +18,7 @@ const std::string kHead = "{\"workload\": \"t\", \"seconds\": 1, \"devices\": 2}
 
 }  // namespace
 
-TEST_CASE("a written workload reads as the same") {
+TEST_CASE("a workload survives writing and reading") {
   const Workload workload = Read(kHead + R"(
     {"client": "a", "class": "k", "priority": -3, "weight": 75, "deadline_ms": 33, "streams": 2, "spread": 0.25, "group": "g", "barrier": true, "devices": [1, 0], "arrivals": {"kind": "onoff", "rate": 3, "on_ms": 4, "off_ms": 5}, "kernels": [{"us": 1.5, "count": 2}, {"us": 3, "gap_us": 7}]}
     {"client": "b", "count": 3, "devices": "dealt", "arrivals": {"kind": "given"}}
@@ -41,7 +41,7 @@ TEST_CASE("a written workload reads as the same") {
   CHECK(second.str() == first.str());
 }
 
-TEST_CASE("what a device and a host are like is read and written, and a repeated program is one that is as long") {
+TEST_CASE("the kinds of device and host are read and written, and a repeated program equals a long one") {
   const std::string head = "{\"workload\": \"t\", \"seconds\": 1, \"side_by_side\": 8, \"slower\": 0.25, ";
   const Workload workload = Read(head + R"("slice_us": 2048, "switch_us": 147}
     {"client": "a", "repeat": 3, "arrivals": {"kind": "closed"}, "kernels": [{"us": 20, "count": 9, "launch_us": 45}, {"us": 30, "gap_us": 60}]}

@@ -1,4 +1,4 @@
-// How Slurm's plugin runs xschedctl: for a limited time, and with nothing of slurmstepd's.
+// How Slurm's plugin runs xschedctl: for a limited time, and without slurmstepd's environment and descriptors.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ TEST_CASE("a program that is not there is an error") {
   CHECK(RunFor(kLongMs, {"/nonexistent/program"}).error == ENOENT);
 }
 
-TEST_CASE("a child has this environment, and nothing else of the caller's") {
+TEST_CASE("a child inherits only the given environment") {
   const int fd = ::open("/dev/null", O_RDONLY);
   REQUIRE(fd >= 0);
   ::setenv("XSCHEDD_TEST_SECRET", "1", 1);
@@ -72,25 +72,25 @@ TEST_CASE("a child has this environment, and nothing else of the caller's") {
   CHECK(ran.text == "0\n4\nSigBlk:\t0000000000000000\n");  // 0, 1, 2, and ls's own of the folder
 }
 
-TEST_CASE("a child that takes too long is killed with what it started, and what it printed is there") {
+TEST_CASE("a child that takes too long is killed with its own children, and its output is kept") {
   const Ran ran = Shell("echo before; sleep 1000 & echo $!; wait", 200);
   CHECK(ran.error == ETIMEDOUT);
   REQUIRE(ran.text.starts_with("before\n"));
   const pid_t started = std::stoi(ran.text.substr(std::strlen("before\n")));
-  // It may be a zombie for a moment, of whoever adopted it.
+  // It may be a zombie of the process that adopted it for a moment.
   const std::string state = Shell("cat /proc/" + std::to_string(started) + "/stat 2>/dev/null | cut -d ' ' -f 3").text;
   CHECK((state.empty() || state == "Z\n" || state == "X\n"));
 }
 
-TEST_CASE("a child goes on after SIGTERM") {
+TEST_CASE("a child ignores SIGTERM") {
   CHECK(Shell("kill -TERM $$; echo after").text == "after\n");
 }
 
-TEST_CASE("a child that closes its output and goes on is killed, too") {
+TEST_CASE("a child that closes its output and continues is killed, too") {
   CHECK(Shell("exec >/dev/null 2>&1; sleep 1000", 200).error == ETIMEDOUT);
 }
 
-TEST_CASE("output beyond the buffer is dropped, and blocks nobody") {
+TEST_CASE("output beyond the buffer is dropped, and does not block the child") {
   const Ran ran = RunFor(kLongMs, {"/bin/sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' y"}, 16);
   CHECK(ran.error == 0);
   CHECK(ran.text == std::string(15, 'y'));

@@ -1,4 +1,4 @@
-// Where the calendar places work: side by side while units last, in order of arrival, without gaps that need not be.
+// Where the calendar places work: side by side while units last, in order of arrival, without needless gaps.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -115,7 +115,7 @@ TEST_CASE("backdating has a limit") {
   CHECK(b.start_ns == now - kBackdateNs);
 }
 
-TEST_CASE("units and durations out of range are put in range") {
+TEST_CASE("units and durations out of range are clamped") {
   auto calendar = make_calendar(80);
   CHECK(calendar->book(request(1'000, kNow, kMs)).units == 80);
   const Booking b = calendar->book(request(0, kNow, 0));
@@ -123,7 +123,7 @@ TEST_CASE("units and durations out of range are put in range") {
   CHECK(b.end_ns == b.start_ns + 1);
 }
 
-TEST_CASE("any load keeps the rules, also past the number of bookings that are remembered") {
+TEST_CASE("the rules hold under any load, also beyond the number of bookings that are remembered") {
   auto calendar = make_calendar(80);
   std::mt19937_64 random(7);
   std::vector<Booking> all;

@@ -56,7 +56,7 @@ Booking book(Calendar& calendar, uint32_t units, uint64_t duration) {
 
 }  // namespace
 
-TEST_CASE("a booking of another process is respected, also when that process has ended during it") {
+TEST_CASE("a booking of another process counts, also after that process has ended") {
   Shared calendar;
   const uint64_t before = now_ns();
   reap(in_child([&] { book(*calendar.operator->(), 80, 500 * kMs); }));
@@ -64,7 +64,7 @@ TEST_CASE("a booking of another process is respected, also when that process has
   CHECK(mine.start_ns >= before + 500 * kMs);
 }
 
-TEST_CASE("what a dead process had booked for later is given free") {
+TEST_CASE("later bookings of a dead process are freed") {
   Shared calendar;
   reap(in_child([&] {
     // Three packets, one at the head of each of three queues; the first begins at once.
@@ -94,7 +94,7 @@ TEST_CASE("a process that is killed while it books does not block the others") {
   CHECK(book(*calendar.operator->(), 80, kMs).start_ns >= mine.end_ns);
 }
 
-TEST_CASE("killed again and again at any point, the calendar stays good") {
+TEST_CASE("the calendar stays valid when processes are killed at any point") {
   Shared calendar;
   for (int round = 0; round < 50; ++round) {
     const pid_t pid = in_child([&] {
@@ -110,7 +110,7 @@ TEST_CASE("killed again and again at any point, the calendar stays good") {
   }
 }
 
-TEST_CASE("a process that was stopped holds nothing but what it had booked") {
+TEST_CASE("a stopped process occupies only what it had booked") {
   Shared calendar;
   int ready[2];
   REQUIRE(pipe(ready) == 0);

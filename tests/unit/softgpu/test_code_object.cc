@@ -14,7 +14,7 @@ using softgpu::LoadedCode;
 namespace {
 
 constexpr uint64_t kDescriptorAt = 0x400;
-constexpr uint64_t kSegmentEnd = 0x500;  // nothing after it is looked at
+constexpr uint64_t kSegmentEnd = 0x500;  // nothing behind it is read
 
 // A small code object: one segment, one kernel "k" with descriptor {lds 16, scratch 32, kernarg 24}, one variable.
 std::vector<unsigned char> code_object() {
@@ -87,13 +87,13 @@ TEST_CASE("a good code object is loaded, relocated and listed") {
   std::free(loaded.memory);
 }
 
-TEST_CASE("what is no code object is refused") {
+TEST_CASE("a file that is no code object is refused") {
   LoadedCode loaded;
   CHECK_FALSE(load({}, loaded).empty());
   CHECK_FALSE(load(std::vector<unsigned char>(4096, 0x7f), loaded).empty());
 }
 
-TEST_CASE("every truncation and many corruptions end in an answer") {
+TEST_CASE("every truncation and many corruptions give a result or an error") {
   const std::vector<unsigned char> good = code_object();
   for (size_t size = 0; size < kSegmentEnd; size += 7) {
     LoadedCode loaded;

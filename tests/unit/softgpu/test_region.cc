@@ -1,5 +1,5 @@
-// The shared object: made by the first user, removed by the last, dead users struck off, memory accounted over
-// processes.
+// The shared object: made by the first user, removed by the last; dead users are removed, and memory is accounted
+// across processes.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ bool exists(const std::string& name) {
   return access(path_of(name).c_str(), F_OK) == 0;
 }
 
-// A process that attached, booked memory, and waits for its end.
+// A process that has attached and booked memory, and waits to be ended.
 pid_t start_user(const std::string& name, uint64_t vram) {
   int ready[2];
   REQUIRE(pipe(ready) == 0);
@@ -68,7 +68,7 @@ TEST_CASE("the first user makes the object, private to its user; the last one re
   CHECK_FALSE(exists(name));
 }
 
-TEST_CASE("users that were killed are struck off, and their memory is free again") {
+TEST_CASE("users that were killed are removed, and their memory is freed") {
   const std::string name = unique_name();
   Region mine;
   REQUIRE(mine.attach(name, 80) == "");
@@ -87,7 +87,7 @@ TEST_CASE("users that were killed are struck off, and their memory is free again
   CHECK_FALSE(exists(name));
 }
 
-TEST_CASE("what a killed last user left behind is cleaned, but nothing that is in use") {
+TEST_CASE("the object of a killed last user is removed, and no object in use is") {
   const std::string name = unique_name();
   const pid_t pid = start_user(name, 1);
   CHECK(Region::clean(name) == 1);

@@ -64,14 +64,14 @@ TEST_CASE("ROCR_VISIBLE_DEVICES chooses and orders the devices") {
   CHECK(with({{"SOFTGPU_DEVICES", "3"}}).settings.visible == Ordinals{0, 1, 2});
   CHECK(visible("1") == Ordinals{1});
   CHECK(visible("2,0") == Ordinals{2, 0});
-  CHECK(visible("1,9,0") == Ordinals{1});  // what follows a wrong one does not count
+  CHECK(visible("1,9,0") == Ordinals{1});  // entries after a wrong one do not count
   CHECK(visible("1,1,0") == Ordinals{1});
   CHECK(visible("").empty());
   CHECK(visible("-1").empty());
   CHECK(visible(device_uuid(with({{"SOFTGPU_DEVICES", "3"}}).settings.pci, 2)) == Ordinals{2});
 }
 
-TEST_CASE("a value that is wrong is named with what is expected") {
+TEST_CASE("an error names the wrong value and what is expected") {
   const std::map<std::string, std::string> wrong = {
       {"SOFTGPU_DEVICES", "0"},        {"SOFTGPU_CUS", "many"}, {"SOFTGPU_CLOCK_SCALE", "-1"},
       {"SOFTGPU_JITTER", "100"},       {"SOFTGPU_BDF", "zz"},   {"SOFTGPU_ISA", "sm_90"},

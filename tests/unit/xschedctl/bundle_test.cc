@@ -14,7 +14,7 @@
 namespace xschedd::ctl {
 namespace {
 
-TEST_CASE("an archive has headers with a sum, whole blocks and an end") {
+TEST_CASE("an archive has headers with a checksum, whole blocks and an end") {
   const TarEntry entries[] = {{"README", "hello\n"}, {"empty", ""}};
   const std::string archive = Tar(entries, 01234);
   REQUIRE(archive.size() == 10240);
@@ -32,7 +32,7 @@ TEST_CASE("an archive has headers with a sum, whole blocks and an end") {
   CHECK(archive.find_first_not_of('\0', 1536) == std::string::npos);
 }
 
-TEST_CASE("clients have numbers in place of names") {
+TEST_CASE("clients have numbers instead of names") {
   Redactor redactor({});
   Json client = {{"exe", "/home/a/train"},
                  {"command", "train --secret"},
@@ -51,7 +51,7 @@ TEST_CASE("clients have numbers in place of names") {
   CHECK(event["reason"] == ps["clients"][0]["exe"]);
 }
 
-TEST_CASE("a line of the log keeps what is not the client's to choose") {
+TEST_CASE("a line of the log loses only the values that clients choose") {
   const Redactor redactor({});
   CHECK(redactor.LogLine(R"(client connected pid=1 exe="/a" b" cgroup="/c" group="x" y" priority=3)") ==
         "client connected pid=1 exe=(left out) priority=3");
@@ -61,7 +61,7 @@ TEST_CASE("a line of the log keeps what is not the client's to choose") {
   CHECK(Redactor::UnitLine("Restart=always") == "Restart=always");
 }
 
-TEST_CASE("the environment's names stand for its values") {
+TEST_CASE("variables' values are replaced by their names") {
   const Redactor redactor(
       {{"XSCHEDD_PRIORITY", "hi"}, {"LD_LIBRARY_PATH", "/opt/mine:/opt/mine/more"}, {"HOME", "/root"}});
   CHECK(redactor.Text("XSCHEDD_PRIORITY=hi is ignored") == "XSCHEDD_PRIORITY=(left out) is ignored");

@@ -1,4 +1,4 @@
-// The specification that container engines read.
+// The CDI specification for container engines.
 #include "tools/xschedctl/cdi.h"
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 using namespace xschedd::ctl;
 
-TEST_CASE("a container gets the folder of the clients' socket, the shim where it is outside, and one variable") {
+TEST_CASE("a container gets the folder of the clients' socket, the shim at its path on the host, and one variable") {
   const auto text = CdiSpecification("/usr/lib/xschedd/libxschedd-shim.so", "/run/xschedd");
   REQUIRE(text);
   const nlohmann::json specification = nlohmann::json::parse(*text);
@@ -30,7 +30,7 @@ TEST_CASE("a container gets the folder of the clients' socket, the shim where it
   }
 }
 
-TEST_CASE("a daemon of another folder, and a shim that cannot be preloaded") {
+TEST_CASE("a daemon with another folder, and a shim that cannot be preloaded") {
   const auto text = CdiSpecification("/opt/x/libxschedd-shim.so", "/srv/gpu");
   REQUIRE(text);
   const nlohmann::json specification = nlohmann::json::parse(*text);

@@ -28,7 +28,7 @@ const Json& Of(const Json& shown, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("what a file sets is shown with its line, its unit and its default") {
+TEST_CASE("a setting of a file is shown with its line, unit and default") {
   const auto config =
       ParseConfig({{"x.toml", "[policy]\nturn_ms = 40\nlinger_us = 200\n[[rule]]\nexe = \"a\\\"b\"\nweight = 7\n"}});
   REQUIRE(config);
@@ -54,7 +54,7 @@ TEST_CASE("what a file sets is shown with its line, its unit and its default") {
   CHECK(text.find("2 of ") != std::string::npos);
 }
 
-TEST_CASE("of a daemon: what an administrator set, and what its option set") {
+TEST_CASE("a daemon's settings by an administrator and by its option") {
   Config config;
   config.places = {{"policy.name", {"x.toml", 3}}, {"policy.turn_ms", {"x.toml", 4}}};
   const policy::Settings file = config.policy;
@@ -71,7 +71,7 @@ TEST_CASE("of a daemon: what an administrator set, and what its option set") {
   }
 }
 
-TEST_CASE("all that is wrong with a file is told, in its order") {
+TEST_CASE("all errors in a file are shown, in order") {
   const Examined examined =
       Examine("[policy]\nturn_ms = 0\nlingr_us = 1\n[[rule]]\nuid = \"me\"\npassthrough = [\"x\", \"y\"]\n");
   CHECK(!examined.config);
@@ -92,7 +92,7 @@ TEST_CASE("all that is wrong with a file is told, in its order") {
   CHECK(Examine("").config);
 }
 
-TEST_CASE("of several files: each value with its own, and each file's errors in its place") {
+TEST_CASE("with several files, each value and each error names its file") {
   const std::vector<ConfigFile> files = {
       {"/etc/x/x.toml", "[policy]\nturn_ms = 40\nlinger_us = 300\n[[ceiling]]\nuid = 7\nweight = 3\n"},
       {"/etc/x/conf.d/1.toml", "\n[policy]\nturn_ms = 60\n[[ceiling]]\nuid = 3\nweight = 2\n"}};
@@ -119,7 +119,7 @@ TEST_CASE("of several files: each value with its own, and each file's errors in 
   CHECK(RenderErrors(wrong, examined, {}).find("c.toml:1:1: error: unknown key") != std::string::npos);
 }
 
-TEST_CASE("each unit is told by the key's end") {
+TEST_CASE("the end of a key gives its unit") {
   CHECK(UnitOf("policy.window_us") == "us");
   CHECK(UnitOf("policy.guard_ms_per_s") == "ms/s");
   CHECK(UnitOf("policy.tolerance_percent") == "%");
@@ -128,7 +128,7 @@ TEST_CASE("each unit is told by the key's end") {
   CHECK(UnitOf("quota.clients_per_uid").empty());
 }
 
-TEST_CASE("colour is only there where it is wanted") {
+TEST_CASE("colour is used only where it is wanted") {
   const Examined good = Examine("");
   CHECK(RenderErrors(kOneFile, good, {}).find('\x1b') == std::string::npos);
   CHECK(RenderErrors(kOneFile, good, {.colour = true}).find("\x1b[32m") != std::string::npos);

@@ -30,7 +30,7 @@ v1::ListClientsResponse OneClient() {
   return answer;
 }
 
-TEST_CASE("memory is known by process and device") {
+TEST_CASE("memory is looked up by process and device") {
   DeviceMemory memory;
   memory.Add(1, "0000:c1:00.0", 5);
   memory.Add(1, "0000:c1:00.0/1", 7);
@@ -45,12 +45,12 @@ TEST_CASE("memory is known by process and device") {
   CHECK(memory.Of(3) == std::nullopt);
 }
 
-TEST_CASE("KFD's memory is that of the daemon's names of partitions") {
+TEST_CASE("KFD's memory is shown under the daemon's names of partitions") {
   const test::Folder root;
   const fs::path kfd = fs::path(root.Path()) / "sys/class/kfd/kfd";
   Write(kfd / "topology/nodes/0/properties", "cpu_cores_count 64\nsimd_count 0\nlocation_id 0\n");
   Write(kfd / "topology/nodes/0/gpu_id", "0\n");
-  // Two partitions of c1:00.0, whose partition number Linux puts above the 16 bits, and one GPU in another domain.
+  // Two partitions of c1:00.0 (Linux puts the partition's number above the 16 bits), and a GPU in another domain.
   Write(kfd / "topology/nodes/1/properties", "simd_count 80\nlocation_id 49408\ndomain 0\n");
   Write(kfd / "topology/nodes/1/gpu_id", "41\n");
   Write(kfd / "topology/nodes/2/properties", "simd_count 80\nlocation_id 114944\ndomain 0\n");
@@ -70,7 +70,7 @@ TEST_CASE("KFD's memory is that of the daemon's names of partitions") {
   CHECK(memory.Of(4712) == 77);
 }
 
-TEST_CASE("without a driver nothing is known") {
+TEST_CASE("without a driver no memory is known") {
   const test::Folder root;
   DeviceMemory memory;
   AddKfdMemory(root.Path(), memory);
@@ -80,7 +80,7 @@ TEST_CASE("without a driver nothing is known") {
   CHECK(ToJson(OneClient(), &memory)["clients"][0]["devices"][0]["memory_bytes"].is_null());
 }
 
-TEST_CASE("NVML's memory is of all processes of each GPU, where it is available") {
+TEST_CASE("NVML's memory is that of all processes of each GPU, where it is available") {
   DeviceMemory memory;
   AddNvmlMemory(memory, XSCHEDD_NVML_STAND_IN);
   CHECK(memory.Of(1000, "0000:06:00.0") == kMiB);

@@ -22,7 +22,7 @@ TEST_CASE("every gRPC status has its exit code") {
   }
 }
 
-TEST_CASE("a draining daemon refuses, a dead one is not there") {
+TEST_CASE("UNAVAILABLE from a running daemon is a refusal, else there is no daemon") {
   CHECK(ExitCodeOf(grpc::StatusCode::UNAVAILABLE, true) == ExitCode::kRefused);
   CHECK(ExitCodeOf(grpc::StatusCode::UNAVAILABLE, false) == ExitCode::kNoDaemon);
 }
@@ -31,7 +31,7 @@ TEST_CASE("the help names every exit code") {
   const std::string help(ExitCodeHelp());
   for (int number = 0; number < 256; ++number) {
     bool is_one = false;
-    // No default: a new code is a warning here, and so an error.
+    // No default, so that a new code is a compiler's warning, which is an error.
     switch (static_cast<ExitCode>(number)) {
       case ExitCode::kOk:
       case ExitCode::kFound:

@@ -43,7 +43,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* gpu, unsigned* count, struct p
   }
   for (unsigned i = 0; i < all; ++i)
     processes[i] = (struct process){.pid = 1000 + i, .used = (i + 1) * 1048576ull};
-  // Under some virtual GPUs it is not known.
+  // Under some virtual GPUs the memory is not known.
   if (!is_second(gpu)) processes[1].used = ~0ull;
   *count = all;
   return 0;

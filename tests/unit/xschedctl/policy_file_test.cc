@@ -37,7 +37,7 @@ TEST_CASE("the persisted policy keeps what was persisted before") {
   CHECK(Add(text, {}) == text);
 }
 
-TEST_CASE("every setting is read again as it was persisted") {
+TEST_CASE("every persisted setting reads back unchanged") {
   for (const policy::SettingRow& row : policy::kSettings) {
     CAPTURE(row.key);
     for (const policy::Value value : {policy::Value{row.min}, policy::Value{row.max}}) {
@@ -48,7 +48,7 @@ TEST_CASE("every setting is read again as it was persisted") {
   }
 }
 
-TEST_CASE("nothing of others is lost, and nothing is added to what is wrong") {
+TEST_CASE("other content of the file is not lost, and nothing is added to a wrong file") {
   CHECK(Add("[policy]\nturn_ms = 5\n[[rule]]\nuid = 1\nweight = 2\n", {}) ==
         "50-policy.toml contains more than the policy, which would be lost; rename it: xschedctl keeps the policy in "
         "50-policy.toml");

@@ -1,4 +1,4 @@
-// Settings at the command line: what is shown can be typed, and has the same meaning.
+// Settings at the command line: the text that is shown can be typed, with the same meaning.
 #include "tools/xschedctl/policy_settings.h"
 
 #include "tests/catch.h"
@@ -7,7 +7,7 @@ using namespace xschedd;
 using namespace xschedd::ctl;
 using policy::Settings;
 
-TEST_CASE("what is shown of a setting can be typed") {
+TEST_CASE("the shown text of a setting can be typed") {
   const Settings defaults;
   for (const policy::SettingRow& row : policy::kSettings) {
     INFO(row.key);
@@ -39,7 +39,7 @@ TEST_CASE("options, placeholders and values follow from the key") {
   CHECK(ParseSetting(concurrent, "many").error().what == "\"many\" is not a number, nor \"auto\"");
   CHECK(ParseSetting(slices, "on").error().Line() == "time_slices is neither \"auto\" nor \"off\"; give one of them");
   CHECK(HelpOf(slack).find("share: GPU time") == 0);
-  // Of a daemon that has more words.
+  // From a daemon that knows more words.
   CHECK(SettingText(slices, 7) == "7");
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a setting that the daemon does not know is reported, and no other") {
   CHECK(CheckTaken(request, answer));
 }
 
-TEST_CASE("a value is shown with what the help says of it") {
+TEST_CASE("a value is shown with its meaning in the help") {
   constexpr policy::SettingRow kRow{
       "a_us", &Settings::linger_us, 0, 9, policy::kOfAll, "9.0.0", "how long; 0: for ever; 7: a week; 70: no week"};
   CHECK(MeaningOf(kRow, 0) == "for ever");

@@ -10,7 +10,7 @@
 
 namespace xschedd::ctl {
 
-TEST_CASE("the shim goes before what is preloaded already") {
+TEST_CASE("the shim goes in front of other preloaded libraries") {
   CHECK(ComposePreload("/lib/shim.so", "").value() == "/lib/shim.so");
   CHECK(ComposePreload("/lib/shim.so", "/lib/a.so b.so").value() == "/lib/shim.so:/lib/a.so b.so");
 }
@@ -26,7 +26,7 @@ TEST_CASE("a path that LD_PRELOAD cannot carry is an error") {
   CHECK_FALSE(ComposePreload("/a:b/shim.so", "").has_value());
 }
 
-TEST_CASE("the build tree's shim goes before the installed one") {
+TEST_CASE("the build tree's shim is preferred to the installed one") {
   const auto candidates = ShimCandidates("/src/build/tools/xschedctl/xschedctl", "/usr/lib64");
   CHECK(candidates == std::vector<std::string>{"/src/build/client-shim/libxschedd-shim.so",
                                                "/src/build/tools/lib/xschedd/libxschedd-shim.so",
@@ -34,7 +34,7 @@ TEST_CASE("the build tree's shim goes before the installed one") {
                                                "/usr/lib64/libxschedd-shim.so"});
 }
 
-TEST_CASE("the shim that is found is one that exists") {
+TEST_CASE("only a shim that exists is found") {
   char folder[] = "/tmp/xschedctl-test-XXXXXX";
   REQUIRE(mkdtemp(folder) != nullptr);
   const std::string there = std::string(folder) + "/there.so";

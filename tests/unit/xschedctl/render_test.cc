@@ -55,7 +55,7 @@ TEST_CASE("ps names priorities, their source, the state and the times with units
         "    -          -  -      /usr/bin/vllm\n");
 }
 
-TEST_CASE("ps counts what was passed through, where anything was") {
+TEST_CASE("ps counts passed calls, if there are any") {
   CHECK(RenderClients(Sample(), {}).find("PASSED") == std::string::npos);
   v1::ListClientsResponse answer = Sample();
   answer.mutable_clients(0)->mutable_devices(0)->set_passthrough(1234);
@@ -74,7 +74,7 @@ TEST_CASE("ps counts what was passed through, where anything was") {
   CHECK(client["devices"][0]["state"] == "passing");
 }
 
-TEST_CASE("ps says what others are for a client, where that was measured or asked for") {
+TEST_CASE("ps shows how others run for a client, where that was measured or set") {
   CHECK(RenderClients(Sample(), {}).find("OTHERS") == std::string::npos);
   v1::ListClientsResponse answer = Sample();
   v1::Benefit& benefit = *answer.mutable_clients(0)->mutable_benefit();
@@ -88,7 +88,7 @@ TEST_CASE("ps says what others are for a client, where that was measured or aske
   CHECK(text.find("    4  strict          0") != std::string::npos);
 }
 
-TEST_CASE("explain tells what was passed through by which rule") {
+TEST_CASE("explain shows how many calls passed by which rule") {
   v1::ExplainResponse answer;
   answer.set_summary("pid 7 was not held");
   CHECK(RenderExplain(7, answer, {}).find("passed") == std::string::npos);
@@ -101,7 +101,7 @@ TEST_CASE("explain tells what was passed through by which rule") {
   CHECK(ToJson(7, answer)["passed"][0]["count"] == 12);
 }
 
-TEST_CASE("ps has no column for missed deadlines where there are none") {
+TEST_CASE("ps has no column for missed deadlines if there are none") {
   v1::ListClientsResponse answer = Sample();
   answer.mutable_clients(0)->set_late(0);
   const std::string text = RenderClients(answer, {});
@@ -129,7 +129,7 @@ TEST_CASE("JSON is one line, whatever a client calls itself") {
   CHECK(Json::accept(line));
 }
 
-TEST_CASE("a change says what was and what is") {
+TEST_CASE("a change is shown with the values before and after") {
   v1::ChangeResponse answer;
   auto& change = *answer.add_changes();
   change.set_pid(7);
@@ -145,7 +145,7 @@ TEST_CASE("a change says what was and what is") {
   CHECK(ToJson(answer, true)["dry_run"] == true);
 }
 
-TEST_CASE("an event is one line: when, what, who, where, why") {
+TEST_CASE("an event is one line: time, kind, client, device, reason") {
   setenv("TZ", "UTC", 1);
   tzset();
   v1::Event event;
@@ -168,7 +168,7 @@ TEST_CASE("an event is one line: when, what, who, where, why") {
   CHECK(RenderEvent(lost).find("12 events were left out") != std::string::npos);
 }
 
-TEST_CASE("a policy's settings are shown with units, zero as what it means") {
+TEST_CASE("a policy's settings are shown with units, and zero with its meaning") {
   v1::Policy policy;
   policy.set_name("priority");
   policy.set_linger_us(500);
@@ -190,7 +190,7 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   CHECK(text.find("max-concurrent  0       no limit\n") != std::string::npos);
 }
 
-TEST_CASE("explain shows times, causes and the last holds, and what to type") {
+TEST_CASE("explain shows times, causes, the last holds and remedies") {
   v1::ExplainResponse answer;
   answer.set_command("python3 train.py");
   answer.set_summary("pid 7 (priority 0, weight 100): in the last 1.0 s it was held for 25.0 % of the time");
@@ -241,7 +241,7 @@ TEST_CASE("explain shows times, causes and the last holds, and what to type") {
   CHECK(json["remedies"][0]["command"] == "xschedctl set --priority 50 --pid 7");
 }
 
-TEST_CASE("what a newer daemon says is unknown, not a crash") {
+TEST_CASE("unknown values from a newer daemon are shown as unknown") {
   CHECK(Name(static_cast<v1::ClientState>(99)) == "unknown");
   CHECK(Name(static_cast<v1::PrioritySource>(99)) == "unknown");
   CHECK(Name(static_cast<v1::EventKind>(99)) == "unknown");

@@ -4,7 +4,7 @@
 
 namespace xschedd::ctl {
 
-TEST_CASE("no selector is everybody for ps and an error for changes") {
+TEST_CASE("no selector means all clients for ps, and is an error for changes") {
   CHECK(ParseSelector({}, WhenEmpty::kMeansAll).value().all());
   const auto refused = ParseSelector({}, WhenEmpty::kIsError);
   REQUIRE_FALSE(refused.has_value());
@@ -24,7 +24,7 @@ TEST_CASE("only what was given is set") {
   CHECK_FALSE(selector.all());
 }
 
-TEST_CASE("users go by name or number") {
+TEST_CASE("users are given by name or number") {
   SelectorOptions options;
   options.uid = "root";
   CHECK(ParseSelector(options, WhenEmpty::kIsError).value().uid() == 0);

@@ -1,4 +1,4 @@
-// What priority a job of Slurm has, and how squeue's answer, a cgroup's path and the file of limits are read.
+// The GPU priority of a Slurm job, and how squeue's answer, a cgroup's path and the file of limits are read.
 #include <filesystem>
 #include <fstream>
 
@@ -54,7 +54,7 @@ std::string Mistake(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a job of Slurm has its partition's priority") {
+TEST_CASE("a Slurm job has its partition's priority") {
   CHECK(PriorityOf(Limits(), Job("high"), "").value == 20);
   CHECK(PriorityOf(Limits(), Job("low"), "").value == -20);
   CHECK(PriorityOf(Limits(), Job("plain"), "").value == -5);
@@ -63,7 +63,7 @@ TEST_CASE("a job of Slurm has its partition's priority") {
   CHECK(PriorityOf(Limits(), Job("high"), "").remark.empty());
 }
 
-TEST_CASE("a job of Slurm has what its user asks for, up to the ceiling") {
+TEST_CASE("a Slurm job has the priority that its user requests, up to the ceiling") {
   CHECK(PriorityOf(Limits(), Job("high"), "50").value == 50);
   CHECK(PriorityOf(Limits(), Job("high"), "50").remark.empty());
   CHECK(PriorityOf(Limits(), Job("high"), "-100").value == -100);
@@ -81,7 +81,7 @@ TEST_CASE("a job of Slurm has what its user asks for, up to the ceiling") {
   CHECK(PriorityOf(SlurmLimits(), Job("high"), "-1").value == -1);
 }
 
-TEST_CASE("a wrong --gpu-priority counts as none, and the job's log says so") {
+TEST_CASE("a wrong --gpu-priority is ignored, and the job's log says so") {
   for (const char* wrong : {"foo", "101", "-101", "1.5", "HIGH", " 5", "5 "}) {
     const GpuPriority priority = PriorityOf(Limits(), Job("high"), wrong);
     CHECK(priority.value == 20);
@@ -94,7 +94,7 @@ TEST_CASE("a wrong --gpu-priority counts as none, and the job's log says so") {
   CHECK(hostile.size() < 200);
 }
 
-TEST_CASE("QOS goes before the partition, and the lowest ceiling counts") {
+TEST_CASE("QOS overrides the partition, and the lowest ceiling counts") {
   SlurmJob job = Job("high");
   job.qos = "urgent";
   CHECK(PriorityOf(Limits(), job, "").value == 40);
@@ -150,7 +150,7 @@ TEST_CASE("an absent file of limits is one without limits; one that cannot be re
   std::filesystem::remove(path);
 }
 
-TEST_CASE("squeue's answer is read by its fields") {
+TEST_CASE("squeue's answer is split into fields") {
   const std::vector<SlurmJob> jobs = ParseJobs(
       "17|high|(null)|guests|-5|4294901759|RUNNING|\n"
       "slurm_load_jobs error: something\n"
@@ -169,7 +169,7 @@ TEST_CASE("squeue's answer is read by its fields") {
   CHECK_FALSE(jobs[1].IsLive());
 }
 
-TEST_CASE("a step's cgroup is Slurm's where there is one") {
+TEST_CASE("a step has Slurm's cgroup if there is one") {
   const SlurmStep step = {17, "0"};
   CHECK(StepClaimName(step) == "slurm-17.0");
   const std::string scope = "/system.slice/slurmstepd.scope";
@@ -214,7 +214,7 @@ TEST_CASE("the account of steps is bounded, for all to read, and keeps the mode 
   fs::remove_all(folder);
 }
 
-TEST_CASE("only a cgroup of ours that is old and empty is removed") {
+TEST_CASE("only xschedd's own cgroups that are old and empty are removed") {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / "xschedd-slurm-cgroups";
   fs::remove_all(folder);

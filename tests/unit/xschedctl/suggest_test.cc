@@ -4,7 +4,7 @@
 
 namespace xschedd::ctl {
 
-TEST_CASE("what a mistyped word may have meant") {
+TEST_CASE("a mistyped word gets the nearest known one") {
   const std::vector<std::string> known = {"ps",     "top",     "set",    "hold",  "release",
                                           "policy", "explain", "reload", "doctor"};
   CHECK(Nearest("pss", known) == "ps");
@@ -15,7 +15,7 @@ TEST_CASE("what a mistyped word may have meant") {
   CHECK(Nearest("doctro", known) == "doctor");
 }
 
-TEST_CASE("a word that is like none is not explained away") {
+TEST_CASE("a word unlike all known ones gets no suggestion") {
   const std::vector<std::string> known = {"ps", "release", "policy"};
   CHECK(Nearest("zebra", known).empty());
   CHECK(Nearest("x", known).empty());

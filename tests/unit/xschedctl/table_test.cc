@@ -17,7 +17,7 @@ Table SampleTable() {
 
 }  // namespace
 
-TEST_CASE("written to a pipe, a table keeps everything") {
+TEST_CASE("a table in a pipe is complete") {
   CHECK(SampleTable().Render({}) ==
         " PID  GROUP        HELD  COMMAND\n"
         "4711  training  1.50 ms  python3 train.py --epochs 100\n"
@@ -32,13 +32,13 @@ TEST_CASE("a narrow terminal first costs the flexible column, then the least imp
   CHECK(SampleTable().Render({.width = 30, .header = false}) ==
         "4711  1.50 ms  python3 train.+\n"
         "  12      0 s  vllm\n");
-  // Columns without a rank stay, however narrow it is.
+  // Columns without a rank stay, however narrow the terminal is.
   CHECK(SampleTable().Render({.width = 5, .header = false}) ==
         "4711  python3 tra+\n"
         "  12  vllm\n");
 }
 
-TEST_CASE("no line is wider than the terminal while it can be helped") {
+TEST_CASE("no line is wider than the terminal, as long as columns can be dropped") {
   for (std::size_t width = 18; width < 80; ++width) {
     const std::string text = SampleTable().Render({.width = width});
     std::size_t start = 0;

@@ -1,4 +1,4 @@
-// Events in, tracks out: states, names, counters and marks, complete from beginning to end.
+// Events become tracks: states, names, counters and marks, complete from beginning to end.
 #include "tools/xschedctl/timeline.h"
 
 #include <random>
@@ -69,7 +69,7 @@ using Strings = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a client that does nothing is there all the time") {
+TEST_CASE("a client without events has one state for the whole time") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_HELD}}));
   const auto events = recording.Finish(9000);
@@ -81,7 +81,7 @@ TEST_CASE("a client that does nothing is there all the time") {
   CHECK(named);
 }
 
-TEST_CASE("each event begins the state that it tells of, and held says for whom") {
+TEST_CASE("each event begins its state, and held names the client it is held for") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_UNTRACKED}}));
   recording.timeline.Add(At(0, v1::EVENT_KIND_LIVE, 0));
@@ -108,7 +108,7 @@ TEST_CASE("each event begins the state that it tells of, and held says for whom"
   CHECK(waited_for == std::vector<std::uint64_t>{7, 8});
 }
 
-TEST_CASE("one that comes and goes has its name and ends where it went") {
+TEST_CASE("a client that connects and leaves has its name, and ends when it leaves") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {}));
   recording.timeline.Add(At(1000, v1::EVENT_KIND_CLIENT_CONNECTED, 3, ""));
@@ -125,7 +125,7 @@ TEST_CASE("one that comes and goes has its name and ends where it went") {
   CHECK(named);
 }
 
-TEST_CASE("counters count who runs and who is held") {
+TEST_CASE("counters show how many clients run and are held") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_IDLE}}));
   recording.timeline.Add(At(1000, v1::EVENT_KIND_BUSY, 2));
@@ -138,7 +138,7 @@ TEST_CASE("counters count who runs and who is held") {
   CHECK(counts == std::vector<std::pair<int, int>>{{1, 0}, {1, 0}, {2, 0}, {1, 1}, {0, 1}, {0, 0}});
 }
 
-TEST_CASE("samples of work in flight and windows are counters, where they changed") {
+TEST_CASE("samples of work in flight and windows become counters when they change") {
   Recording recording;
   v1::ListClientsResponse now = Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_RUNNING}});
   v1::Device& gpu = *now.add_devices();
@@ -155,7 +155,7 @@ TEST_CASE("samples of work in flight and windows are counters, where they change
   sample(1000, 3, 4, 0);
   sample(2000, 3, 4, 500);
   sample(3000, 4, 3, 500);
-  // One that no event has told of, and a device that it is on: not there yet.
+  // A client and a device that no event has reported are left out.
   v1::Client& unknown = *now.add_clients();
   unknown.set_id(9);
   unknown.add_devices()->set_device("0000:c2:00.0");
@@ -197,7 +197,7 @@ TEST_CASE("changes by administrators are marks with their author") {
   CHECK(marks == Strings{"priority 9: set to 9 by uid 0 (pid 5)", "policy: policy fifo by uid 0 (pid 6)"});
 }
 
-TEST_CASE("what was lost is unknown until the next snapshot, and what that one knows counts once") {
+TEST_CASE("after lost events the state is unknown until the next snapshot, whose content counts once") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_RUNNING}}));
   CHECK(recording.timeline.Add(At(1000, v1::EVENT_KIND_IDLE, 1)));
@@ -209,7 +209,7 @@ TEST_CASE("what was lost is unknown until the next snapshot, and what that one k
   CHECK(Slices(events, 1002) == Strings{"running 0-2", "unknown 2-5"});
 }
 
-TEST_CASE("whatever happens, tracks have no gaps and no overlaps, and the file is whole") {
+TEST_CASE("tracks never have gaps or overlaps, and the file is complete") {
   std::mt19937 random(3);
   const v1::EventKind kinds[] = {v1::EVENT_KIND_TRACKED, v1::EVENT_KIND_UNTRACKED, v1::EVENT_KIND_BUSY,
                                  v1::EVENT_KIND_IDLE,    v1::EVENT_KIND_HELD,      v1::EVENT_KIND_OPENED};

@@ -80,7 +80,7 @@ std::string Text(const std::vector<TopLine>& lines) {
   return text;
 }
 
-TEST_CASE("top shows whose claim a client has where any has one, and finds it by its labels") {
+TEST_CASE("top shows clients' claims if any has one, and finds them by their labels") {
   TopModel model;
   v1::ListClientsResponse answer = Answer(kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}});
   model.Add(answer);
@@ -106,7 +106,7 @@ TEST_CASE("top shows whose claim a client has where any has one, and finds it by
 TEST_CASE("holds: the 99th percentile of the last minute", "[top]") {
   Holds holds;
   CHECK_FALSE(holds.P99(1, kDevice, kS, false));
-  // 100 holds of 1 to 100 ms, of which 99 are not longer than 99 ms.
+  // 100 holds of 1 to 100 ms; 99 of them last at most 99 ms.
   std::uint64_t now = 10 * kS;
   for (std::uint64_t ms = 1; ms <= 100; ++ms) {
     holds.Add(MakeEvent(v1::EVENT_KIND_HELD, 1, now));
@@ -126,18 +126,18 @@ TEST_CASE("holds: the 99th percentile of the last minute", "[top]") {
     holds.Add(MakeEvent(v1::EVENT_KIND_OPENED, 2, now + 5 * kMs));
     CHECK(holds.P99(2, kDevice, now + 5 * kMs, false) == 5 * kMs);
   }
-  SECTION("one that lasts counts with its length so far, if the client is held indeed") {
+  SECTION("a hold that lasts counts with its length so far, if the client is still held") {
     holds.Add(MakeEvent(v1::EVENT_KIND_HELD, 1, now));
     CHECK(holds.P99(1, kDevice, now + 2 * kS, true) == 2 * kS);
     CHECK(holds.P99(1, kDevice, now + 2 * kS, false) == 99 * kMs);
   }
-  SECTION("after a gap nobody knows when a hold ended") {
+  SECTION("after a gap the end of a hold is not known") {
     holds.Add(MakeEvent(v1::EVENT_KIND_HELD, 2, now));
     holds.Add(MakeEvent(v1::EVENT_KIND_LOST, 0, now + kMs));
     holds.Add(MakeEvent(v1::EVENT_KIND_OPENED, 2, now + 9 * kS));
     CHECK_FALSE(holds.P99(2, kDevice, now + 9 * kS, false));
   }
-  SECTION("a client that has gone is forgotten") {
+  SECTION("a client that has left is forgotten") {
     v1::Event gone = MakeEvent(v1::EVENT_KIND_CLIENT_GONE, 1, now);
     gone.clear_device();
     holds.Add(gone);
@@ -148,7 +148,7 @@ TEST_CASE("holds: the 99th percentile of the last minute", "[top]") {
       holds.Add(MakeEvent(v1::EVENT_KIND_HELD, 3, now));
       holds.Add(MakeEvent(v1::EVENT_KIND_OPENED, 3, now + (i + 1) * 1000));
     }
-    // Of the last 1,024 all are longer than those before.
+    // All of the last 1,024 are longer than those before.
     CHECK(*holds.P99(3, kDevice, now + kS, false) >= 9 * Holds::kKept * 1000);
   }
 }
@@ -159,7 +159,7 @@ TEST_CASE("top: rates over the last seconds", "[top]") {
   model.Add(Answer(10 * kS, {{.pid = 7, .held_ns = 0, .submitted = 100}}));
   std::vector<TopRow> rows = model.Rows(TopSort::kGpu, false, "");
   REQUIRE(rows.size() == 1);
-  CHECK_FALSE(rows[0].held);  // one answer is no rate
+  CHECK_FALSE(rows[0].held);  // one answer gives no rate
   CHECK_FALSE(rows[0].launches_s);
   CHECK(rows[0].gpu == 0.25);
   CHECK(rows[0].share == 1.0);
@@ -170,7 +170,7 @@ TEST_CASE("top: rates over the last seconds", "[top]") {
   CHECK(rows[0].held == 0.25);
   CHECK(rows[0].launches_s == 500.0);
 
-  SECTION("what is old goes") {
+  SECTION("old values are dropped") {
     for (std::uint64_t second = 13; second < 40; ++second)
       model.Add(Answer(second * kS, {{.pid = 7, .held_ns = kS / 2, .submitted = 1100}}));
     rows = model.Rows(TopSort::kGpu, false, "");
@@ -182,21 +182,21 @@ TEST_CASE("top: rates over the last seconds", "[top]") {
     rows = model.Rows(TopSort::kGpu, false, "");
     CHECK_FALSE(rows[0].launches_s);
   }
-  SECTION("whoever is untracked is not counted") {
+  SECTION("untracked clients are not counted") {
     model.Add(Answer(13 * kS, {{.pid = 7, .state = v1::CLIENT_STATE_UNTRACKED, .held_ns = kS / 2, .submitted = 1100}}));
     rows = model.Rows(TopSort::kGpu, false, "");
     CHECK_FALSE(rows[0].gpu);
     CHECK_FALSE(rows[0].share);
     CHECK_FALSE(rows[0].launches_s);
   }
-  SECTION("a lost connection begins anew") {
+  SECTION("a lost connection starts again") {
     model.Forget();
     CHECK(model.IsEmpty());
     CHECK(model.Rows(TopSort::kGpu, false, "").empty());
   }
 }
 
-TEST_CASE("top: memory is a column where it is known, and can be sorted by", "[top]") {
+TEST_CASE("top: memory is a column if it is known, and can be sorted by", "[top]") {
   TopModel model;
   model.Add(Answer(kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}}));
   TopView view(TopSort::kMemory);
@@ -218,7 +218,7 @@ TEST_CASE("top: order and filter", "[top]") {
                              {.pid = 20, .state = v1::CLIENT_STATE_UNTRACKED, .command = "Gamma"}}));
   using Order = std::vector<std::uint64_t>;
   CHECK(Pids(model.Rows(TopSort::kGpu, false, "")) == Order{10, 30, 20});
-  CHECK(Pids(model.Rows(TopSort::kGpu, true, "")) == Order{30, 10, 20});  // not known: last both ways
+  CHECK(Pids(model.Rows(TopSort::kGpu, true, "")) == Order{30, 10, 20});  // unknown values come last in both orders
   CHECK(Pids(model.Rows(TopSort::kPriority, false, "")) == Order{30, 20, 10});
   CHECK(Pids(model.Rows(TopSort::kPid, false, "")) == Order{10, 20, 30});
   CHECK(Pids(model.Rows(TopSort::kPid, true, "")) == Order{30, 20, 10});
@@ -228,7 +228,7 @@ TEST_CASE("top: order and filter", "[top]") {
   CHECK(model.Rows(TopSort::kGpu, false, "no such").empty());
 }
 
-TEST_CASE("top: the screen has the size that it is given", "[top]") {
+TEST_CASE("top: the screen has the given size", "[top]") {
   TopModel model;
   std::vector<Listed> many;
   for (std::uint64_t pid = 1; pid <= 50; ++pid)
@@ -244,19 +244,19 @@ TEST_CASE("top: the screen has the size that it is given", "[top]") {
         CHECK(line.text.size() <= width);
     }
   }
-  // With nobody connected, with an error, and where there is no room.
+  // Without clients, with an error, and on a screen that is too small.
   const TopModel empty;
   CHECK(Text(view.Compose(empty, {}, {"14:00:00", "no daemon", 1}, 80, 24)).find("no daemon") != std::string::npos);
   CHECK(Text(view.Compose(empty, {}, {"14:00:00", "", 1}, 80, 24)).find("no client is connected") != std::string::npos);
   CHECK(view.Compose(model, {}, {"14:00:00", "", 1}, 0, 0).empty());
-  // The remedy at the end of an error is seen.
+  // The remedy at the end of an error is visible.
   const std::string error = "no daemon: nothing listens on /run/xschedd/admin.sock; start xschedd";
   std::string narrow = Text(view.Compose(empty, {}, {"14:00:00", error, 1}, 30, 24));
   std::replace(narrow.begin(), narrow.end(), '\n', ' ');
   CHECK(narrow.find(error) != std::string::npos);
 }
 
-TEST_CASE("top: the chosen client stays chosen and in sight", "[top]") {
+TEST_CASE("top: the selected client stays selected and visible", "[top]") {
   TopModel model;
   std::vector<Listed> many;
   for (std::uint64_t pid = 1; pid <= 50; ++pid)
@@ -290,14 +290,14 @@ TEST_CASE("top: the chosen client stays chosen and in sight", "[top]") {
     press(Char('r'));
     CHECK(selected(24) == 2);
   }
-  SECTION("when it has gone, whoever stands there now") {
+  SECTION("when it has left, the client in its row") {
     many.erase(many.begin() + 1);
     model.Add(Answer(11 * kS, many));
     CHECK(selected(24) == 3);
   }
 }
 
-TEST_CASE("top: nothing changes without a yes", "[top]") {
+TEST_CASE("top: nothing changes without confirmation", "[top]") {
   using Kind = TopAction::Kind;
   TopModel model;
   model.Add(Answer(10 * kS, {{.pid = 7, .priority = 98}}));
@@ -320,14 +320,14 @@ TEST_CASE("top: nothing changes without a yes", "[top]") {
     CHECK(action.value == -20);
     CHECK(press(Char('y')).kind == Kind::kNone);  // once
   }
-  SECTION("no is no, and so is any other key") {
+  SECTION("any key other than y cancels") {
     for (const TopKey& key : {Char('n'), Char('x'), TopKey{TopKey::Kind::kEnter}, TopKey{TopKey::Kind::kEscape}}) {
       press(Char('h'));
       CHECK(press(key).kind == Kind::kNone);
       CHECK(screen().find("nothing was changed") != std::string::npos);
     }
   }
-  SECTION("a wrong number asks nothing") {
+  SECTION("a wrong number asks for no confirmation") {
     for (const char* wrong : {"101", "x", "", "1e9"}) {
       press(Char('p'));
       type(wrong);
@@ -355,7 +355,7 @@ TEST_CASE("top: nothing changes without a yes", "[top]") {
     press(Char('h'));
     CHECK(press(Char('y')).kind == Kind::kRelease);
   }
-  SECTION("with nobody there, keys that change somebody do nothing") {
+  SECTION("without clients, keys that change clients do nothing") {
     press(Char('/'));
     type("nobody");
     for (const char key : {'p', 'w', 'h', '+', '-'}) {
@@ -374,7 +374,7 @@ TEST_CASE("top: nothing changes without a yes", "[top]") {
   }
 }
 
-TEST_CASE("top: what clients call themselves moves no cursor", "[top]") {
+TEST_CASE("top: names of clients cannot move the cursor", "[top]") {
   TopModel model;
   model.Add(Answer(10 * kS, {{.pid = 7, .command = "evil\x1b[2J\n\x07 name"}}));
   TopView view(TopSort::kPid);

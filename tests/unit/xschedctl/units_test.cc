@@ -32,7 +32,7 @@ TEST_CASE("bytes are written with three digits and the largest unit that fits") 
   CHECK(Bytes(std::uint64_t{2} << 50) == "2048 TiB");
 }
 
-TEST_CASE("a share of nothing is no number") {
+TEST_CASE("a share of zero is not a number") {
   CHECK(Share(0, 0) == "-");
   CHECK(Share(1, 4) == "25.0 %");
 }
@@ -54,7 +54,7 @@ TEST_CASE("a duration is read with its unit") {
   CHECK(ParseSeconds("2h").value() == 7200);
 }
 
-TEST_CASE("what is no duration is an error that says how to write one") {
+TEST_CASE("an invalid duration is an error that says how to write one") {
   for (const char* text : {"", "25", "ms", "-1ms", "5 m", "1e3ms", "nan", "nanms", "infs", "25msx"}) {
     CAPTURE(text);
     const auto value = ParseMicroseconds(text);
@@ -67,7 +67,7 @@ TEST_CASE("what is no duration is an error that says how to write one") {
   CHECK_FALSE(ParseSeconds("1.5s").has_value());
 }
 
-TEST_CASE("numbers are digits and nothing else") {
+TEST_CASE("a number consists of digits only") {
   CHECK(ParseNumber("4711", "pid", 9999).value() == 4711);
   for (const char* text : {"", "-1", "+1", "1 ", " 1", "0x10", "10000", "99999999999999999999999"}) {
     CAPTURE(text);

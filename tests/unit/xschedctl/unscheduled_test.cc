@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with what /proc says of some processes.
+// A folder with /proc's files about some processes.
 class Root {
  public:
   Root() {
@@ -44,7 +44,7 @@ class Root {
 constexpr char kOther[] = "7f00-7f01 r-xp 0 08:01 1 /usr/lib/libcuda.so.1\n";
 constexpr char kShim[] = "7f00-7f01 r-xp 0 08:01 1 /usr/lib/xschedd/libxschedd-shim.so\n";
 
-TEST_CASE("who computes on a GPU without a session is found, and why") {
+TEST_CASE("processes that use a GPU without a session are found, with the reason") {
   const Root root;
   root.Add(10, "/dev/kfd", kOther);
   root.Add(11, "/dev/nvidia-uvm", kShim);
@@ -66,7 +66,7 @@ TEST_CASE("who computes on a GPU without a session is found, and why") {
   CHECK(found.processes[2].reason == "child of pid 12");
 }
 
-TEST_CASE("who may not be looked into is known by KFD, or makes the answer incomplete") {
+TEST_CASE("processes that may not be inspected are found through KFD, or make the answer incomplete") {
   const Root root;
   for (const int pid : {20, 21}) {
     root.Add(pid, "/dev/kfd", kOther);
@@ -75,7 +75,7 @@ TEST_CASE("who may not be looked into is known by KFD, or makes the answer incom
   fs::permissions(root.Path(), static_cast<fs::perms>(0755));
   fs::create_directories(root.Path() + "/sys/class/kfd/kfd/proc/20");
   const auto find = [&](const std::set<std::uint64_t>& clients, bool are_all) {
-    // Root may look into everything.
+    // Root may inspect every process.
     const bool is_root = ::geteuid() == 0;
     if (is_root) REQUIRE(::seteuid(65534) == 0);
     UnscheduledProcesses found = FindUnscheduled(clients, are_all, root.Path());

@@ -1,7 +1,7 @@
 """The bundle of a report: what `xschedctl support-bundle` writes, the logs of the programs that acceptance started, and the
-report. Nothing of the user's: the host's name and the path of the home folder are replaced everywhere.
+report. The host's name and the path of the home folder are replaced everywhere.
 
-Thread rule: `cleaner`, `packed` and `compressed` are pure but for the program zstd; `make` runs on the main thread.
+Thread rule: `cleaner`, `packed` and `compressed` are pure, except for the program zstd; `make` runs on the main thread.
 """
 
 import glob
@@ -17,7 +17,7 @@ LIMIT = 4 << 20  # bytes of one part: the end of a longer one is kept
 
 
 def cleaner(host: str, label: str, home: str) -> Callable[[str], str]:
-    """A function that replaces the host's name by `label` and the home folder by ~. A folder / is nobody's home."""
+    """A function that replaces the host's name by `label` and the home folder by ~. If the home folder is /, it is not replaced."""
     replaced: List[Tuple[str, str]] = []
     if host and host != label:
         replaced.append((rf"(?<![\w-]){re.escape(host)}(?![\w-])", label))
@@ -33,7 +33,7 @@ def cleaner(host: str, label: str, home: str) -> Callable[[str], str]:
 
 
 def cleaned(value: object, clean: Callable[[str], str]) -> object:
-    """Every string within a JSON document."""
+    """A JSON document with every string cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -55,7 +55,7 @@ def packed(parts: Dict[str, bytes]) -> bytes:
 
 
 def compressed(data: bytes) -> Tuple[str, bytes]:
-    """The ending of the file's name and its bytes: by Python's module (3.14), by the program zstd, or as it is."""
+    """The end of the file's name, and its bytes: compressed by Python's module (3.14) or the program zstd, else as they are."""
     try:
         from compression import zstd
         return ".tar.zst", zstd.compress(data)

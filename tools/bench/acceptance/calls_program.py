@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A program of *harmless*. usage: calls_program.py SEED [--stay]. Eight threads make the calls of sequence.py on the first GPU.
 It prints `begun`, and at its end the digest of all memory, as JSON. With --stay it then waits until its standard input ends, so
-that the daemon can be asked about it.
+that the daemon still lists it.
 
-A step that uses a buffer waits by an event for the stream that used it last: without a fault the result is always the same.
+A step that uses a buffer first waits, through an event, for the stream that used it last, so without a fault the result is
+always the same.
 
 Thread rule: main thread; a lane belongs to its thread, and callbacks come from the runtime's.
 """
@@ -28,11 +29,11 @@ from probe import NoGpu, call  # noqa: E402
 
 WORDS, BLOCK, ROUNDS = 1 << 14, 256, 2000
 BYTES, HALF = WORDS * 4, WORDS * 2
-MIX = b"softgpu_mix"  # the software GPU computes it, too
+MIX = b"softgpu_mix"  # the software GPU has a host function for it
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)  # ROCm 5.2 has only these
 
-# Neither lost nor doubled nor in another order without another result.
+# A launch that is lost, doubled or out of order changes the result.
 HIP_TEXT = f"""
 extern "C" __global__ void {MIX.decode()}(unsigned int* data, unsigned int salt, unsigned int rounds) {{
   unsigned int at = blockIdx.x * blockDim.x + threadIdx.x, value = data[at];
@@ -80,7 +81,7 @@ def filled(number: int) -> ctypes.Array:
 
 
 class Calls:
-    """Both runtimes' calls that kernels.Gpu has not."""
+    """Calls of both runtimes that kernels.Gpu lacks."""
 
     def __init__(self, gpu: kernels.Gpu):
         self.gpu, self.is_hip = gpu, gpu.vendor == "amd"
@@ -114,7 +115,7 @@ class Calls:
             self.gpu.call("MemcpyDtoH_v2" if is_to_host else "MemcpyHtoD_v2", to, start, ctypes.c_size_t(BYTES))
 
     def call_back(self, function: Callable[..., None], stream) -> object:
-        """What it returns has to stay until then."""
+        """The caller must keep the returned object until the call has happened."""
         kept = STREAM_CALLBACK(function) if self.is_hip else HOST_FUNCTION(function)
         if self.is_hip:
             self.gpu.call("StreamAddCallback", stream, kept, None, ctypes.c_uint(0))
@@ -149,7 +150,7 @@ class Lane:
         self.streams = [ctypes.c_void_p(), *(self.gpu.stream() for _ in range(sequence.STREAMS - 1))]
         self.events = [calls.event() for _ in self.streams]
         self.buffers = [self.gpu.allocate(BYTES) for _ in range(sequence.BUFFERS)]
-        self.users = [0] * sequence.BUFFERS  # the stream that used each last
+        self.users = [0] * sequence.BUFFERS  # the stream that used each one last
         self.received: List[ctypes.Array] = []
         self.called: List[List[int]] = [[] for _ in self.streams]
         self.keep: List[object] = []  # until the GPU has used it
@@ -166,7 +167,7 @@ class Lane:
 
     def step(self, step: sequence.Step) -> None:
         calls, stream, memory = self.calls, self.streams[step.stream], self.buffers[step.buffer]
-        if step.kind.endswith("at once"):  # of the default stream, for which the host has to wait
+        if step.kind.endswith("at once"):  # on the default stream, for which the host must wait
             self.gpu.wait(self.streams[self.users[step.buffer]])
             self.users[step.buffer] = 0
             data = filled(step.number)
@@ -195,7 +196,7 @@ class Lane:
             calls.copy(more, memory, BYTES, stream)
             calls.mix(calls.function, more, step.number, stream)
             calls.copy(memory, shifted(more, 256), HALF, stream)
-            self.gpu.wait(stream)  # the others' work goes on
+            self.gpu.wait(stream)  # other streams' work continues
             calls.free(more)
         elif step.kind == "graph":
             self.graph(step, stream, memory)

@@ -20,7 +20,7 @@ from scenes import HIGH, LOW, MIDDLE
 from turns import NATIVE, OURS, NotHere, TurnsRig, ask, program_environment, scheduled
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-HANG_S, HANG_FACTOR = 15.0, 10.0  # what nobody needs who goes on, and how many times as long as natively
+HANG_S, HANG_FACTOR = 15.0, 10.0  # a program that takes longer hangs; and so many times as long as natively
 TRACKED, HELD, REPRIORITISED, KILLED = "tracked", "held", "reprioritised", "daemon killed"
 NEIGHBOURS = {TRACKED: Program("neighbour", "request", "1x100", LOW), HELD: Program("neighbour", "request", "4x2000", HIGH),
               REPRIORITISED: Program("neighbour", "loop", "4x1200", MIDDLE)}
@@ -32,26 +32,26 @@ NEVER_HELD = "it was never held"
 @dataclass(frozen=True)
 class Outcome:
     digest: str = ""
-    failure: str = ""  # how it ended instead
-    absent: str = ""  # under xschedd: why xschedd took no part, so that it proves nothing
+    failure: str = ""  # how it failed
+    absent: str = ""  # under xschedd: why the program was not scheduled, so that the run proves nothing
 
 
 def absence(answer: dict, pid: int, way: str) -> str:
-    """Why xschedd took no part in a run, from `xschedctl ps` at its end; empty: it did."""
+    """Why a program was not scheduled, from `xschedctl ps` at its end; empty: it was."""
     client = next((one for one in answer["clients"] if one["pid"] == pid), None)
     if answer["observes_only"]:
         return "the daemon only observes ([daemon] enforce = false)"
     if client is None:
         return "it was no client of the daemon"
     devices = [one for one in client["devices"] if one["state"] not in ("untracked", "unknown")]
-    # A daemon that was started in the middle may have seen nothing of what came before.
+    # A daemon that was started in the middle may not have seen earlier work.
     if not devices or (way != KILLED and not any(one["submitted"] for one in devices)):
         return "the daemon saw none of its work"
     return NEVER_HELD if way in HOLDING and not any(one["held_ns"] for one in devices) else ""
 
 
 def read_line(fd: int, limit_s: float) -> str:
-    """Byte by byte, so that nothing of the next line is taken. Empty: none came."""
+    """Reads byte by byte, so that the next line stays. Empty: no line came."""
     end, line = time.monotonic() + limit_s, b""
     while not line.endswith(b"\n"):
         if not select.select([fd], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -72,16 +72,16 @@ class Programs:
         return self.place.left_s() - self.stop_at_s
 
     def allow(self, seconds: float) -> None:
-        """So much more from now on, as far as there is any."""
+        """Allows that many more seconds from now on, within the whole time."""
         self.stop_at_s = max(0.0, min(self.stop_at_s, self.place.left_s()) - seconds)
 
     def limit_s(self) -> float:
-        """Native programs may take what is left, others what is surely too long."""
+        """Native programs may take all the time that is left, others up to a time that is surely too long."""
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
     def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
                 meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None) -> Outcome:
-        """`meanwhile`: once it has begun. `absent`: asked with its pid when it has its data and is still there."""
+        """`meanwhile`: called once the program has begun. `absent`: called with its pid when it has its data and still runs."""
         self.number += 1
         begun, limit = time.monotonic(), self.limit_s()
         child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
@@ -112,7 +112,7 @@ class Programs:
             child.process.stdout.close()
 
     def absent(self, way: str, runtime_dir: Optional[str] = None) -> Callable[[int], str]:
-        """The shim reports every few milliseconds, and comes back to a new daemon within seconds."""
+        """Polls the daemon: the shim reports every few milliseconds, and reconnects to a new daemon within seconds."""
         def ask_daemon(pid: int) -> str:
             end = time.monotonic() + self.place.limit_s(3)
             while True:
@@ -124,7 +124,7 @@ class Programs:
         return ask_daemon
 
     def command(self, seed: object) -> List[str]:
-        """`seed`: of calls_program.py, or a library's name, for library_program.py."""
+        """`seed`: a seed for calls_program.py, or a library's name for library_program.py."""
         if isinstance(seed, str):
             return [sys.executable, "-B", os.path.join(HERE, "library_program.py"), seed]
         return [sys.executable, "-B", os.path.join(HERE, "calls_program.py"), str(seed)]
@@ -147,18 +147,18 @@ class Programs:
                                 self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way))
 
     def start_neighbour(self, rig: TurnsRig, way: str) -> None:
-        """It goes with its folder's context."""
+        """The neighbour ends with its folder's context."""
         neighbour = rig.start(NEIGHBOURS[way])
         rig.wait_ready()
         if way == TRACKED:
             return
         if rig.way == OURS:
             ask(self.place, "set", "--latency", "strict", "--pid", str(neighbour.child.pid))
-        # Held again and again, not without end: beside a loop nobody below it would come to an end.
+        # It holds others again and again, but not all the time: beside a loop no program below it would finish.
         rig.begin([neighbour], 2 * self.limit_s(), {neighbour.name: Load(20, "periodic")} if way == HELD else {})
 
     def beside(self, way: str, seed: int) -> Outcome:
-        """Without xschedd, beside the neighbour that it has there."""
+        """Runs it without xschedd, beside the same neighbour as under xschedd."""
         environment = program_environment(self.place)
         try:
             with Children(self.place.folder) as children:
@@ -177,19 +177,19 @@ class Programs:
             return Outcome(failure=str(error))
 
     def reprioritise(self, child: Child) -> None:
-        """As fast as the command can be given, above and below its neighbour."""
+        """Sets its priority above and below its neighbour's, as fast as the command runs."""
         end = time.monotonic() + self.limit_s()
         while not select.select([child.process.stdout], [], [], 0)[0] and time.monotonic() < end:
             for words in (("--priority", str(LOW)), ("--reset=priority",)):
                 try:
                     ask(self.place, "set", *words, "--pid", str(child.pid))
                 except ToolError:
-                    if select.select([child.process.stdout], [], [], 5)[0]:  # it has just ended
+                    if select.select([child.process.stdout], [], [], 5)[0]:  # the program has just ended
                         return
                     raise
 
     def with_daemon_killed(self, children: Children, seed: int) -> Outcome:
-        """A daemon that was started here alone: no other program is its client."""
+        """Kills a daemon that was started only for this run, so that no other program is its client."""
         folder = os.path.join(self.place.folder, "killed")
         os.makedirs(folder, 0o700, exist_ok=True)
         daemon = self.place.start_daemon(children, folder)

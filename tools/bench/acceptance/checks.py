@@ -1,4 +1,4 @@
-"""Small programs that only have to work under xschedd as they do without, and what a launch costs.
+"""Small programs that must work under xschedd as they do without it, and the cost of a launch.
 
 Thread rule: main thread.
 """
@@ -27,7 +27,7 @@ def small_programs(place: Place) -> List[Finding]:
         rigs = {way: TurnsRig(place, children, way) for way in (NATIVE, OURS)}
         tenants = {way: {what: rig.start(program) for what, program in PROGRAMS.items()} for way, rig in rigs.items()}
         for rig in rigs.values():
-            rig.wait_ready()  # under xschedd also: the daemon knows them on a device
+            rig.wait_ready()  # under xschedd: also until the daemon lists them on a device
         for way, rig in rigs.items():
             rig.stretch(list(tenants[way].values()), 0.3, {tenant.name: Load(0) for tenant in tenants[way].values()})
         for what in PROGRAMS:
@@ -41,12 +41,12 @@ def small_programs(place: Place) -> List[Finding]:
 
 
 def one_core() -> int:
-    """A core's clock is much of what a launch costs: both ways have one and the same."""
+    """A launch's cost depends on the core's clock, so both ways run on the same core."""
     return max(os.sched_getaffinity(0))
 
 
 def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
-    """Of launches untracked and tracked: (ns natively, ns under xschedd), neighbours in time."""
+    """Pairs (ns natively, ns under xschedd) of adjacent runs, of untracked and of tracked launches."""
     begun, pairs, skipped = time.monotonic(), {False: [], True: []}, []
     program = Program("launches", "launches", "0x0", HIGH)
     with Children(place.folder) as children:
@@ -83,7 +83,7 @@ LOOK = ("import json, time; begun = time.monotonic(); import torch; took = time.
 
 
 def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skipped]]:
-    """What `import torch` says natively ({}: it is not here, or has no GPU), and whether it works under xschedd."""
+    """PyTorch's properties natively ({}: not installed, or without a GPU), and whether it works under xschedd."""
     if is_stand_in():
         return {}, [], [Skipped("PyTorch", "the software GPU executes no kernels of it; built-in kernels stood in")]
     if importlib.util.find_spec("torch") is None:

@@ -1,6 +1,6 @@
-"""What a report is made of: sections with a verdict in one line, what was skipped and why, and the time that is left.
+"""The parts of a report: sections with a verdict in one line, skips with their reasons, and the time that is left.
 
-Thread rule: pure but for Budget, which reads the clock, and `load` and `write_whole`, which use files.
+Thread rule: pure, except for Budget, which reads the clock, and `load` and `write_whole`, which use files.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Budget:
 
 
 def judge(name: str, findings: List[Finding], skipped: List[Skipped], all_well: str) -> Section:
-    """An error says no, a warning partly; with nothing looked at there is no answer. The first bad finding is the line."""
+    """The verdict: no with an error, partly with a warning, unknown without findings. Its line is the first bad finding."""
     for level, verdict in (("error", NO), ("warning", PARTLY)):
         bad = [finding for finding in findings if finding.level == level]
         if bad:
@@ -86,7 +86,7 @@ def not_reached(name: str) -> Section:
 
 
 def failed(name: str, why: str) -> Section:
-    """The section itself came to no end; the others go on."""
+    """A section that raised an error; the others continue."""
     return Section(name, UNKNOWN, f"it could not be finished: {why}", [], [Skipped(QUESTIONS[name], why)])
 
 
@@ -106,7 +106,7 @@ def sections_of(results: Dict[str, object]) -> List[Section]:
 
 
 def load(folder: str) -> Dict[str, object]:
-    """A ValueError says in one line why it is no report."""
+    """Raises a ValueError with one line that says why it is not a report."""
     path = os.path.join(folder, "results.json")
     try:
         with open(path, encoding="utf-8") as file:
@@ -122,7 +122,7 @@ def load(folder: str) -> Dict[str, object]:
 
 
 def write_whole(path: str, text: str) -> None:
-    """All of it or what was there before, whenever we are killed."""
+    """Replaces the file as a whole: a kill leaves the old or the new one."""
     temporary = path + ".new"
     try:
         with open(temporary, "w", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-"""What the scenarios have to show, each goal in the words that stand beside it in the report. All are ratios within one run:
-how long anything takes on this GPU decides nothing.
+"""The goals of the scenarios, each in the words of the report. All are ratios within one run, so absolute times do not
+matter.
 
 Thread rule: pure functions.
 """
@@ -12,9 +12,9 @@ from benchlib.figures import quantile
 from frame import REPORT_IT, Finding
 from turns import ALONE, NATIVE, OURS, Change, Measured
 
-NOISE = 0.10  # what two stretches of the same may differ by
+NOISE = 0.10  # the difference that two equal stretches may have
 ENOUGH = 50  # requests
-MARGIN = 0.10  # what others may lose beyond a promise
+MARGIN = 0.10  # the loss of others that is allowed beyond a promise
 BESIDE = ("beside", "beside-wide", "free")  # modes in which others are never held
 
 
@@ -25,23 +25,23 @@ class Result:
     name: str
     p50: Dict[str, float]
     p99: Dict[str, float]
-    kept: float  # what the loops keep of their native rate, in the middle of the rounds
+    kept: float  # the part of their native rate that the loops keep, as the median of the rounds
     busy: float  # part of the time in which those above the loops worked or waited, under xschedd
     mode: str
     requests: int  # under xschedd
-    late: Dict[str, float]  # part of the requests behind the deadline; empty: there is none
+    late: Dict[str, float]  # part of the requests that missed the deadline; empty: without a deadline
     others_p99: Dict[str, Dict[str, float]]  # of those between the important one and the loops, by name
     longest: Dict[str, List[float]]  # request of each round
 
     @property
     def is_sure(self) -> bool:
-        """Of fewer requests p99 is the longest one, and one that the host delays decides."""
+        """With fewer requests p99 is the longest one, which may be one that the host delayed."""
         return self.requests >= ENOUGH
 
     @property
     def is_delayed_by_rounds(self) -> bool:
-        """In most rounds the longest request took longer than natively. Else a few requests of one round, which the host may
-        have delayed, make up p99."""
+        """Whether the longest request took longer than natively in most rounds. Otherwise p99 may be that of a few requests of one
+        round, which the host may have delayed."""
         slower = sum(ours > native * (1 + NOISE) for native, ours in zip(self.longest[NATIVE], self.longest[OURS]))
         return 2 * slower > len(self.longest[OURS])
 
@@ -51,13 +51,13 @@ def latencies(measured: Measured, way: str, name: str) -> List[float]:
 
 
 def longest_of_rounds(measured: Measured, way: str, name: str) -> List[float]:
-    """Of the rounds with a request."""
+    """The longest request of each round that has one."""
     rounds = ([ms for _, ms in answers[way][name]["requests"]] for answers in measured.rounds)
     return [max(each) for each in rounds if each]
 
 
 def result_of(measured: Measured) -> Optional[Result]:
-    """None: somebody did nothing in one of the ways."""
+    """None: a program did nothing in one of the ways."""
     scene = measured.scene
     high = scene.scenario.high.program
     middle = [asked.program for asked in scene.scenario.middle]
@@ -80,8 +80,8 @@ def result_of(measured: Measured) -> Optional[Result]:
 
 
 def promised(mode: str, busy: float) -> float:
-    """What the others keep at least: all where nobody is held, else the time in which nobody above them works. Until enough
-    is known (no mode) they may be held."""
+    """The least that the others keep: all if no program is held, else the time in which no program above them works. Without a
+    mode they may be held."""
     return max(0.0, (1.0 if mode in BESIDE else 1.0 - busy) - MARGIN)
 
 
@@ -118,7 +118,7 @@ def keeps(result: Result) -> Finding:
 
 
 def judged(result: Result) -> List[Finding]:
-    """A late request matters where there is a deadline, else p99 does."""
+    """Findings about the important program: about late requests if it has a deadline, else about p99."""
     name = result.name
     found = [in_time(name, result.late) if result.late else
              nearer(name, result.p99[ALONE], result.p99[NATIVE], result.p99[OURS])]
@@ -133,7 +133,7 @@ def judged(result: Result) -> List[Finding]:
 
 
 def in_rounds(finding: Finding, result: Result) -> Finding:
-    """A missed latency with the rounds behind it."""
+    """A missed latency, with the figures of its rounds."""
     each = ", ".join(f"{ms:.3g}" for ms in result.longest[OURS])
     return Finding(finding.level if result.is_delayed_by_rounds else "warning",
                    f"{finding.what} (ms of the longest in each round: {each})", finding.fix)
@@ -145,7 +145,7 @@ def unsure(finding: Finding, requests: int) -> Finding:
 
 
 def different(digests: Dict[str, Dict[str, List[str]]]) -> List[str]:
-    """Programs whose results are others than natively. One whose results differ natively, too, is not compared."""
+    """Programs with other results than natively. A program whose results differ natively, too, is not compared."""
     return [name for name, native in digests[NATIVE].items()
             if len(set(native)) == 1 and set(digests[OURS][name]) != set(native)]
 
@@ -154,11 +154,11 @@ def different(digests: Dict[str, Dict[str, List[str]]]) -> List[str]:
 
 @dataclass
 class Taken:
-    """Of one change: from the command to the daemon's last gate, and on to the first batch of whom it favours."""
+    """The times of one change: from the command to the daemon's last gate, and to the first batch of the favoured program."""
 
     command_ms: float
     effect_ms: Optional[float]  # None: none came before the next change
-    is_turned: bool  # from then on the favoured one did most
+    is_turned: bool  # afterwards the favoured program did most of the work
 
 
 def taken(changes: List[Change], ends_ns: Dict[str, List[int]], end_ns: int) -> List[Taken]:

@@ -1,6 +1,6 @@
 """Section *harmless*: seeded programs of many kinds of calls (calls_program.py) compute the same with xschedd as without it,
-bit by bit, whatever xschedd does to them. A run counts only if the daemon says that it took part, and xschedd is blamed only for
-what does not happen without it beside the same neighbour.
+bit by bit, whatever xschedd does to them. A run counts only if the daemon reports that it scheduled the program, and xschedd is
+blamed only for failures that do not happen without it beside the same neighbour.
 
 Thread rule: `run` and `repeat` start programs from the main thread; the rest is pure.
 """
@@ -22,23 +22,23 @@ from place import NoDaemon, Place
 from turns import NotHere
 
 MAX_S, PART = 110.0, 0.2  # of the time that is left
-REPEATS_S = 60.0  # beyond that, for what was found
+REPEATS_S = 60.0  # in addition, for repeating failures
 MAX_SEEDS = 8
 NATIVE_REPEATS, REPEATS, TRIES = 3, 2, 10
 REMEDIES = {NEVER_HELD: "`xschedctl config show` has the rules: one may give programs here other priorities than they ask for"}
 REMEDY = "`xschedctl doctor` says what keeps programs from the daemon"
-# What decides which GPU and which runtime a program gets.
+# Variables that decide which GPU and which libraries a program gets.
 CHOOSING = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "ROCR_VISIBLE_DEVICES",
             "XSCHEDD_ACCEPTANCE_BREAK")
 CHOOSING_PREFIX = "SOFTGPU_"
 
 
-Seed = Union[int, str]  # of a program of calls; the name of a library
+Seed = Union[int, str]  # a seed of calls_program.py, or the name of a library
 
 
 @dataclass
 class Repeated:
-    """Of a way and seed that went wrong under xschedd."""
+    """Repetitions of a way and seed that failed under xschedd."""
 
     ours: List[Outcome] = field(default_factory=list)
     natively: List[Outcome] = field(default_factory=list)  # beside the same neighbour
@@ -49,7 +49,7 @@ def whole_s(left_s: float) -> float:
 
 
 def seeds_of(seconds: float, run_s: float) -> List[int]:
-    """As many as the time is enough for if a run takes twice as long under xschedd, with one more natively."""
+    """As many seeds as the time allows if a run takes twice as long under xschedd, plus a second native run."""
     return list(range(1, 1 + max(1, min(MAX_SEEDS, int(seconds / (2 * run_s * len(WAYS) + 2 * run_s))))))
 
 
@@ -58,17 +58,17 @@ def token(way: str, seed: Seed) -> str:
 
 
 def parsed(words: str) -> Tuple[str, Seed]:
-    """`words` as `token` makes them; a ValueError says what they are instead."""
+    """Parses the words of `token`; raises a ValueError that says what is wrong."""
     name, _, seed = words.partition(":")
     way = next((one for one in WAYS if token(one, 0) == f"{name}:0"), None)
     if way is None or not (seed.isdecimal() or seed in libraries.NAMES):
-        raise ValueError(f"--repeat {words}: no run of harmless; it is {', '.join(token(one, 1) for one in WAYS)}, another number, or "
+        raise ValueError(f"--repeat {words}: not a run of harmless; give {', '.join(token(one, 1) for one in WAYS)}, another number, or "
                          f"the name of a library: {', '.join(libraries.NAMES)}")
     return way, int(seed) if seed.isdecimal() else seed
 
 
 def again(way: str, seed: Seed, xschedctl: List[str], environment: Mapping[str, str]) -> str:
-    """The command that repeats it, as it can be typed."""
+    """The command that repeats it, for a shell."""
     chosen = [f"{name}={value}" for name, value in sorted(environment.items())
               if value and (name in CHOOSING or name.startswith(CHOOSING_PREFIX))]
     words = [*(["env", *chosen] if chosen else []), *xschedctl, "acceptance", "--sections", "harmless", "--repeat", token(way, seed)]
@@ -76,13 +76,13 @@ def again(way: str, seed: Seed, xschedctl: List[str], environment: Mapping[str, 
 
 
 def typed(xschedctl: List[str]) -> List[str]:
-    """As short as a shell finds it."""
+    """The command's shortest form that a shell finds."""
     found = shutil.which("xschedctl")
     return ["xschedctl" if found and os.path.realpath(found) == os.path.realpath(xschedctl[0]) else xschedctl[0], *xschedctl[1:]]
 
 
 def why_not_compared(outcomes: List[Outcome]) -> str:
-    """Of a seed without xschedd; empty: it gives one result."""
+    """Why a seed is not compared, from its runs without xschedd; empty: they have one result."""
     failures = [one.failure for one in outcomes if one.failure]
     if failures:
         return f"it does not run without xschedd either: {failures[0]}"
@@ -90,12 +90,12 @@ def why_not_compared(outcomes: List[Outcome]) -> str:
 
 
 def wrong(outcome: Outcome, expected: str) -> str:
-    """What is; empty: nothing."""
+    """What is wrong; empty: nothing."""
     return outcome.failure or ("" if outcome.digest == expected else "other data than without xschedd")
 
 
 def absences(way: str, mine: Dict[int, Outcome]) -> Tuple[List[Finding], List[Skipped]]:
-    """One line for each cause. A program that was quicker than its neighbour's next request is no fault if others were held."""
+    """One finding for each cause. A program that ended before its neighbour's next request is skipped if others were held."""
     findings, skipped = [], []
     for cause in sorted({one.absent for one in mine.values() if one.absent}):
         seeds = [seed for seed, one in mine.items() if one.absent == cause]
@@ -108,7 +108,7 @@ def absences(way: str, mine: Dict[int, Outcome]) -> Tuple[List[Finding], List[Sk
 
 
 def blamed(what: str, expected: str, repeated: Repeated, how_again: str) -> Finding:
-    """`what` went wrong under xschedd: its fault only if the same stays right without it."""
+    """`what` failed under xschedd: an error only if it never fails without it."""
     ours = 1 + sum(wrong(one, expected) != "" for one in repeated.ours)
     natively = sum(wrong(one, expected) != "" for one in repeated.natively)
     if not repeated.natively:
@@ -123,7 +123,7 @@ def blamed(what: str, expected: str, repeated: Repeated, how_again: str) -> Find
 
 def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcome], repeated: Dict[Tuple[str, int], Repeated],
            xschedctl: List[str], environment: Mapping[str, str]) -> Tuple[List[Finding], List[Skipped]]:
-    """By seed; by way and seed."""
+    """`natives` is by seed, the others by way and seed."""
     findings, skipped, expected = [], [], {}
     for seed, outcomes in natives.items():
         if why := why_not_compared(outcomes):
@@ -170,7 +170,7 @@ def tried(programs: Programs, way: str, seed: Seed) -> Outcome:
 
 
 def repeat(programs: Programs, way: str, seed: Seed) -> Repeated:
-    """While there is time; without xschedd first, because without that nobody can be blamed."""
+    """Repeats while there is time; first without xschedd, because only the comparison can blame xschedd."""
     made = Repeated()
     for _ in range(NATIVE_REPEATS):
         if programs.left_s() > 2 * programs.run_s:
@@ -211,7 +211,7 @@ def run(place: Place) -> Section:
                 skipped.append(Skipped(f"{way}: seed {seed}", str(error)))
     bad = [key for key, outcome in ours.items() if wrong(outcome, expected[key[1]])]
     programs.allow(REPEATS_S if bad else 0)
-    # The first of each way before the second of any: one is enough for a verdict.
+    # The first run of each way comes before any second one, because one each is enough for a verdict.
     bad_first = sorted(bad, key=lambda key: [one for one in bad if one[0] == key[0]].index(key))
     repeated = {key: repeat(programs, *key) for key in bad_first}
     found, not_compared = judged(natives, ours, repeated, typed(place.xschedctl_given()), os.environ)

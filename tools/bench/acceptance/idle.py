@@ -1,4 +1,4 @@
-"""Is a GPU in use by others? From what the drivers say; pure but for the functions that start with `read`.
+"""Whether a GPU is in use by others, from the drivers' answers. Pure, except for the functions that start with `read`.
 
 Thread rule: main thread.
 """
@@ -12,7 +12,7 @@ BUSY_PERCENT = 5
 
 
 def nvidia_users(apps: str, utilization: str) -> List[str]:
-    """Of nvidia-smi's two answers in CSV without a header. In a container the first may be empty, the second is not."""
+    """From nvidia-smi's two answers as CSV without a header. In a container the first may be empty, the second is not."""
     pids = [line.strip() for line in apps.splitlines() if line.strip().isdigit()]
     busy = [line.split(",") for line in utilization.splitlines() if "," in line]
     return ([f"pid {pid} computes on an NVIDIA GPU" for pid in pids] +
@@ -35,7 +35,7 @@ def read_nvidia() -> List[str]:
 def read_amd(root: str = "/") -> List[str]:
     users = []
     for folder in sorted(glob.glob(os.path.join(root, "sys/class/kfd/kfd/proc/[0-9]*"))):
-        # A process that has opened /dev/kfd and made no queue computes nothing.
+        # A process that has opened /dev/kfd without making a queue computes nothing.
         if glob.glob(os.path.join(folder, "queues/[0-9]*")):
             users.append(f"pid {os.path.basename(folder)} has queues on an AMD GPU")
     for path in sorted(glob.glob(os.path.join(root, "sys/class/drm/card*/device/gpu_busy_percent"))):
@@ -54,7 +54,7 @@ def read_users(root: str = "/") -> List[str]:
 
 
 def line(users: List[str]) -> Optional[str]:
-    """None: nobody."""
+    """None: no users."""
     if not users:
         return None
     return users[0] + (f" (and {len(users) - 1} more)" if len(users) > 1 else "")

@@ -1,8 +1,8 @@
 """Kernels and copies on the first GPU through HIP's or CUDA's driver library, by ctypes alone: the programs of acceptance
 need neither a compiler nor PyTorch. HIP's own compiler (hiprtc) or CUDA's driver makes the kernel from the text here.
 
-A kernel works for about so long as it is asked to: it counts its own steps and not a clock, so that it takes longer where
-others take the GPU away from it. It is named as the software GPU knows one that takes time.
+A kernel runs for about the requested time: it counts its own steps instead of reading a clock, so that it takes longer if
+others use the GPU. It has the name of the software GPU's kernel that only takes time.
 
 Thread rule: each thread that uses it calls `use` first; calls of several threads do not disturb each other.
 """
@@ -13,7 +13,7 @@ from typing import Callable, List, Optional, Tuple
 from probe import CUDA, HIP, NoGpu, call, load
 
 KERNEL = b"softgpu_spin_us"
-THREADS, BLOCKS_PER_UNIT = 1024, 2  # as many as a compute unit or multiprocessor has
+THREADS, BLOCKS_PER_UNIT = 1024, 2  # these fill a compute unit or multiprocessor
 STEPS = 16  # of a round
 BLOCKING = 4  # a waiting host sleeps: hipDeviceScheduleBlockingSync, CU_CTX_SCHED_BLOCKING_SYNC
 # By device: clock rate in kHz and number of units; hipDeviceAttribute_t, CUdevice_attribute.
@@ -66,7 +66,7 @@ END:
 
 
 class Launch:
-    """A kernel with its arguments, ready to be launched again and again: what a launch costs is the runtime's."""
+    """A kernel with its arguments, ready to be launched again and again: so a launch costs only the runtime's call."""
 
     def __init__(self, go: Callable[[], int], name: str, keep: tuple):
         self.go, self._name, self._keep = go, name, keep
@@ -78,7 +78,7 @@ class Launch:
 
 
 def pointers_to(values: tuple) -> ctypes.Array:
-    """A kernel's arguments as both runtimes take them; the values have to live until the call."""
+    """A kernel's arguments as both runtimes take them; the values must live until the call."""
     return (ctypes.c_void_p * len(values))(*[ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values])
 
 
@@ -88,7 +88,7 @@ def shape_of(blocks: int, threads: int) -> List[ctypes.c_uint]:
 
 
 class Gpu:
-    """`prefix`: of every call's name; `launch_name` has it, the other names do not."""
+    """`prefix`: begins the name of every call; `launch_name` includes it, other names do not."""
 
     vendor, prefix, launch_name = "", "", ""
     stream_name, allocate_name = "", ""
@@ -102,10 +102,10 @@ class Gpu:
         call(self.library, self.prefix + name, *arguments)
 
     def use(self) -> None:
-        """In each further thread."""
+        """Called first in each further thread."""
 
     def stream(self) -> ctypes.c_void_p:
-        """One that does not wait for the default stream."""
+        """A stream that does not wait for the default stream."""
         stream = ctypes.c_void_p()
         self.call(self.stream_name, ctypes.byref(stream), ctypes.c_uint(1))
         return stream
@@ -119,7 +119,7 @@ class Gpu:
         raise NotImplementedError
 
     def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
-        """When it returns, the data is there."""
+        """Copies and waits until the data has arrived."""
         self.queue_to_host(data, memory, stream)
         self.wait(stream)
 
@@ -134,7 +134,7 @@ class Gpu:
         return module, function
 
     def launch_of(self, microseconds: int, stream: Optional[ctypes.c_void_p] = None, fills: bool = True) -> Launch:
-        """`stream`: None is the default one. `fills`: the whole GPU, else one block."""
+        """`stream`: None: the default one. `fills`: whether it uses the whole GPU, or one block."""
         rounds = microseconds * self.khz // 1000 // (STEPS * self.cycles)
         values = (ctypes.c_uint64(microseconds), ctypes.c_uint64(rounds), self.never)
         pointers = pointers_to(values)
@@ -170,7 +170,7 @@ class Hip(Gpu):
         return value.value
 
     def compiled(self, text: bytes = HIP_TEXT) -> ctypes.Array:
-        """By hiprtc, which is part of the HIP library before ROCm 6, and beside it from then on; for the GPU that is in use."""
+        """Compiled for the GPU in use by hiprtc, which is part of the HIP library before ROCm 6, and a library of its own since."""
         compiler = self.library
         if not hasattr(compiler, "hiprtcCompileProgram"):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
@@ -226,7 +226,7 @@ class Cuda(Gpu):
 
 
 def open_gpu() -> Gpu:
-    """The first that there is."""
+    """The first GPU, of either vendor."""
     reasons = []
     for vendor in (Cuda, Hip):
         try:

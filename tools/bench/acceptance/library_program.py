@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A program of *harmless*. usage: library_program.py NAME [--stay]. Eight threads use a library of the folder libraries on the
 first GPU. It prints `begun`, and at its end the digest of all data, as JSON; with --stay it then waits until its standard input
-ends. Status 3: the library is not here, and standard error says why.
+ends. Status 3: the library is not installed or not for this GPU; standard error says which.
 
 Thread rule: main thread; a Work belongs to its thread.
 """
@@ -31,7 +31,7 @@ def work(module, library, gpu: kernels.Gpu, number: int, made: Dict[int, bytes],
         gpu.use()
         mine = module.Work(library, gpu, gpu.stream(), number + (BROKEN == "wrong"))
         made[number] = b"".join(mine.once() for _ in range(ROUNDS))
-    except Exception as error:  # pylint: disable=broad-except # whatever a library raises is how this one ended
+    except Exception as error:  # pylint: disable=broad-except # any error of a library is this program's result
         failures.append(error)
 
 

@@ -1,5 +1,5 @@
-"""The libraries of *harmless*: small numerics of each that is here, checked against the CPU, are the same with xschedd as without
-it, bit by bit.
+"""The libraries of *harmless*: small computations with each installed library, checked against the CPU, have the same results with
+xschedd as without it, bit by bit.
 
 Thread rule: `row_of` is pure; `run` starts programs from the main thread.
 """
@@ -44,7 +44,7 @@ def run(programs: Programs, names: List[str], tried: Callable[[Programs, str, st
         if programs.left_s() < 1:
             made.skipped.append(Skipped(said, NO_TIME))
             continue
-        programs.run_s = 0.0  # an import may take a minute: what the one before took says nothing
+        programs.run_s = 0.0  # an import may take a minute, so the library before gives no estimate
         try:
             natives = [programs.native(name)]
             while not natives[-1].failure and len(natives) < NATIVE_RUNS:

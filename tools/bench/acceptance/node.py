@@ -1,4 +1,4 @@
-"""What the node is: kernel, drivers, partition modes, as files below `root` and the drivers' own tools say it.
+"""Facts about the node: kernel, drivers, partition modes, from files below `root` and the drivers' own tools.
 
 Thread rule: main thread.
 """
@@ -23,12 +23,12 @@ def text_of(path: str) -> str:
 
 
 def pci_address(domain: int, location: int) -> str:
-    """Of KFD's `domain` and `location_id`, as HIP and the daemon write it."""
+    """The address from KFD's `domain` and `location_id`, in the notation of HIP and the daemon."""
     return f"{domain:04x}:{location >> 8 & 0xff:02x}:{location >> 3 & 0x1f:02x}.{location & 7:x}"
 
 
 def kfd_gpu(properties: str) -> Dict[str, str]:
-    """A node of KFD's topology; empty: it has no shader engine, so it is a processor."""
+    """A node of KFD's topology; empty: it has no shader engine, so it is a CPU."""
     numbers = {}
     for line in properties.splitlines():
         name, _, value = line.partition(" ")
@@ -55,7 +55,7 @@ def amd(root: str) -> List[Dict[str, str]]:
 
 
 def nvidia(answer: str) -> List[Dict[str, str]]:
-    """Of nvidia-smi's table; addresses as CUDA and the daemon write them, with four digits of domain."""
+    """From nvidia-smi's table; addresses in the notation of CUDA and the daemon, with four digits of domain."""
     gpus = []
     for row in csv.reader(answer.splitlines(), skipinitialspace=True):
         if len(row) == len(NVIDIA):
@@ -80,6 +80,6 @@ def read(root: str = "/") -> Dict[str, object]:
             "scheduler": {"0": "HWS", "1": "MES"}.get(text_of(os.path.join(root, "sys/module/amdgpu/parameters/mes")), ""),
             "rocm": text_of(os.path.join(root, "opt/rocm/.info/version")),
             "has_kfd": os.path.exists(os.path.join(root, "dev/kfd")),
-            # Not opened: that would make a process of KFD of us.
+            # Not opened, because that would register this process with KFD.
             "may_use_kfd": os.access(os.path.join(root, "dev/kfd"), os.R_OK | os.W_OK),
             "amd": amd(root), "nvidia": read_nvidia()}

@@ -19,7 +19,7 @@ def title(results: Dict[str, object]) -> str:
 
 
 def notes(results: Dict[str, object]) -> List[str]:
-    """What has to be known before the first verdict."""
+    """Notes that a reader needs before the first verdict."""
     return ([STAND_IN] if results["stand_in"] else []) + (
         [f"A GPU was in use at the start: {results['in_use']}."] if results["in_use"] else [])
 
@@ -45,7 +45,7 @@ def _cell(text: str) -> str:
 
 
 def picture(section: Section) -> str:
-    """How many findings are good, doubtful, bad, skipped: one bar."""
+    """One bar with the numbers of findings by level, and of skips."""
     counts = [(sum(finding.level == level for finding in section.findings), COLOURS[colour], level)
               for level, colour in (("ok", "yes"), ("warning", "partly"), ("error", "no"))]
     counts.append((len(section.skipped), COLOURS["unknown"], "skipped"))
@@ -61,7 +61,7 @@ def picture(section: Section) -> str:
 
 
 def page(results: Dict[str, object]) -> str:
-    """One file: nothing is fetched."""
+    """The whole page in one file, which loads no other."""
     body = [f"<h1>{html.escape(title(results))}</h1>"]
     body += [f"<p><strong>{html.escape(note)}</strong></p>" for note in notes(results)]
     for one in sections_of(results):
@@ -81,7 +81,7 @@ def summary(results: Dict[str, object]) -> List[str]:
 
 
 def comparison(before: Dict[str, object], after: Dict[str, object]) -> List[str]:
-    """A line a section, and below it what only one of them found."""
+    """A line for each section, and below it the findings of only one report."""
     lines = [STAND_IN] if before["stand_in"] or after["stand_in"] else []
     first, second = sections_of(before), sections_of(after)
     for name in QUESTIONS:

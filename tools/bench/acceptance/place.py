@@ -1,4 +1,4 @@
-"""Where acceptance runs: xschedctl, a daemon (the system's, or one of our own in a folder of its own), the time left.
+"""The surroundings of acceptance: xschedctl, a daemon (the system's, or a private one in a temporary folder), the time left.
 
 Thread rule: main thread.
 """
@@ -15,7 +15,7 @@ from benchlib.processes import Child, Children, ToolError, die_with_parent, wait
 from frame import Budget
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-# No files of Python's, of CUDA's or of HIP's compiler stay behind.
+# So that Python, CUDA and HIP's compiler leave no files behind.
 LEAVES_NOTHING = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "AMD_COMGR_CACHE": "0"}
 START_LIMIT_S = 60.0  # a cold runtime's first start
 NO_ANSWER = 7  # xschedctl's exit code for that
@@ -33,12 +33,12 @@ class Place:
         self._ctl, self._children, self._budget = xschedctl, children, budget
         self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        self.environment.update(LEAVES_NOTHING, TMPDIR=folder, MIOPEN_USER_DB_PATH=folder, MIOPEN_CUSTOM_CACHE_DIR=folder)  # ROCm's compiler leaves folders behind where it is killed
+        self.environment.update(LEAVES_NOTHING, TMPDIR=folder, MIOPEN_USER_DB_PATH=folder, MIOPEN_CUSTOM_CACHE_DIR=folder)  # ROCm's compiler leaves folders behind if it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
-        self.repeat = ""  # the one run of harmless that is asked for
+        self.repeat = ""  # the only run of harmless to do
         self._given = [xschedctl, *(["--runtime-dir", runtime_dir] if runtime_dir else [])]
-        self.measured: Dict[str, list] = {}  # what a section leaves for those behind it
+        self.measured: Dict[str, list] = {}  # results of a section for later ones
         status = self._status()
         self.has_system_daemon = status == 0
         self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
@@ -57,11 +57,11 @@ class Place:
         return [self._ctl, *(["--runtime-dir", chosen] if chosen else [])]
 
     def xschedctl_given(self) -> List[str]:
-        """As who started acceptance has given it, whatever daemon answers."""
+        """xschedctl with the --runtime-dir that the user gave, whichever daemon is used."""
         return self._given
 
     def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
-        """A command that dies with us, with its output as text."""
+        """Runs a command that ends with this process; its output is text."""
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
                               check=False, env=self.environment if environment is None else environment,
                               preexec_fn=die_with_parent)
@@ -76,8 +76,8 @@ class Place:
             return NO_ANSWER
 
     def start_daemon(self, children: Children, folder: str) -> Child:
-        """One of our own, with an empty configuration: not what the node's says of addresses and rules. Again in the same
-        folder, after the one before it has ended."""
+        """Starts a private daemon, with an empty configuration instead of the node's addresses and rules. It may be started again
+        in the same folder after the one before has ended."""
         beside = os.path.dirname(self._ctl)
         candidates = [os.path.join(beside, "../../daemon/xschedd"), os.path.join(beside, "../sbin/xschedd"),
                       shutil.which("xschedd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin") or ""]
@@ -104,7 +104,7 @@ class Place:
             self.why_no_daemon = f"a daemon of our own does not start: {error}"
 
     def named_by_daemon(self) -> Tuple[Dict[str, object], List[str]]:
-        """What the probe finds under the daemon, and what the daemon calls its GPUs."""
+        """What the probe finds under the daemon, and the daemon's names of its GPUs."""
         child = self._children.start("probe", [*self.xschedctl(), "run", "--", *self.probe, "--stay"], self.environment, True)
         limit = self.limit_s(START_LIMIT_S)
         try:
@@ -134,5 +134,5 @@ class Place:
 
 
 def is_stand_in() -> bool:
-    """softgpu-run says so to what it starts."""
+    """Whether softgpu-run started this, which it shows by a variable."""
     return "SOFTGPU_ISA" in os.environ

@@ -1,4 +1,4 @@
-"""A folder for sockets, logs and a daemon's configuration, which goes when this process does, whatever ends it.
+"""A folder for sockets, logs and a daemon's configuration, which is removed when this process ends, however it ends.
 
 Thread rule: main thread.
 """
@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Optional
 
-PREFIX = "xschedd-acceptance-"  # short: sockets' names have 107 characters
+PREFIX = "xschedd-acceptance-"  # short: a socket's path may have 107 characters
 
 
 def _guard(path: str, read: int, write: int) -> None:
@@ -20,9 +20,9 @@ def _guard(path: str, read: int, write: int) -> None:
     quiet = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(quiet, number)
-    os.read(read, 1)  # ends with the parent: nobody writes
+    os.read(read, 1)  # returns when the parent ends: nothing is written
     if os.path.isdir(path):
-        time.sleep(0.5)  # the parent was killed, and its other children die with it
+        time.sleep(0.5)  # if the parent was killed, its other children are still ending
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -30,7 +30,7 @@ class PrivateFolder:
     def __enter__(self) -> str:
         self._path = os.path.join(tempfile.gettempdir(), PREFIX + secrets.token_hex(4))
         read, self._write = os.pipe()
-        self._pid = os.fork()  # before the folder is made: there is no moment without a guard
+        self._pid = os.fork()  # before the folder is made, so that it always has a guard
         if self._pid == 0:
             try:
                 _guard(self._path, read, self._write)

@@ -1,6 +1,6 @@
-"""A program of its own that opens every GPU through HIP's or CUDA's driver library, as any program does, and prints what
-it found as one line of JSON: a library that fails takes only this process with it. With --stay it then waits until its
-standard input ends, so that the daemon can be asked about it.
+"""Opens every GPU through HIP's or CUDA's driver library, as any program does, and prints what it found as one line of
+JSON; a separate program, so that a library that crashes ends only this process. With --stay it then waits until its
+standard input ends, so that the daemon still lists it.
 
 Thread rule: main thread.
 """
@@ -15,7 +15,7 @@ CUDA = ("libcuda.so.1",)
 BYTES = 1 << 16
 
 
-# What the drivers' status codes mean for whoever has to do something about them.
+# The meaning of the drivers' status codes, for whoever must act on them.
 SEES_NONE = "it sees no GPU"
 HIP_MEANINGS = {3: "it cannot be initialized", 35: "the driver is too old for this runtime", 100: SEES_NONE}
 CUDA_MEANINGS = {3: "it cannot be initialized", 46: "another program has the GPU for itself (exclusive mode)", 100: SEES_NONE,

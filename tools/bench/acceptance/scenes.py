@@ -1,4 +1,4 @@
-"""The scenarios of *works*: which programs run beside which, and what each part of the section may take of its time.
+"""The scenarios of *works*: which programs run together, and how much of the section's time each part may take.
 
 Thread rule: plain values and pure functions.
 """
@@ -8,11 +8,11 @@ from typing import Dict, List, Tuple
 
 from scenarios import Asked, Load, Program, Scenario
 
-# A user may lower, not raise (docs/explanation/policies.md): these need no right.
+# A user may lower, not raise (docs/explanation/policies.md), so these need no privilege.
 HIGH, MIDDLE, LOW = 0, -10, -20
 
 # Built-in: kernels and microseconds of each, for a batch or a request (spin_work.py). Every load leaves room for the important
-# one natively: what cannot be served at all has no latency to compare.
+# one natively, because a request that is never served has no latency to compare.
 BUSY = "4x1200"
 PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     Program("service", "request", "4x2000", HIGH),
@@ -30,8 +30,8 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
 @dataclass(frozen=True)
 class Scene:
     scenario: Scenario
-    deadline_ms: float = 0  # of a request; 0: it has none, and p99 counts
-    reference: str = ""  # what others have measured
+    deadline_ms: float = 0  # of a request; 0: without a deadline, p99 counts
+    reference: str = ""  # published measurements by others
 
 
 PERIODIC = Scene(Scenario("periodic", "20 requests a second beside one that always works", Asked("service", Load(20, "periodic")),
@@ -56,7 +56,7 @@ def is_built_in(program: Program) -> bool:
 
 MAX_S = 300.0  # of all parts together
 LEFT_FOR_OTHERS_S = 20.0
-# By part: how much of the time, and with how little it is not begun. The last needs what PyTorch's start takes.
+# By part: its share of the time, and the least with which it is begun. The last one needs the time of PyTorch's start.
 PARTS: Dict[str, Tuple[float, float]] = {"checks": (1, 1.5), "overhead": (1.5, 2.5), PERIODIC.scenario.name: (3, 4),
                                          "live set": (1.5, 3), THREE.scenario.name: (3, 4), VIDEO.scenario.name: (3, 5),
                                          TWO_MODELS: (6, 5)}
@@ -67,7 +67,7 @@ def whole_s(left_s: float) -> float:
 
 
 def share_s(name: str, left_s: float) -> float:
-    """Of what is left for this part and those behind it. 0: not enough to begin with."""
+    """The seconds for this part, of those left for it and later ones. 0: too few to begin."""
     names = list(PARTS)
     behind = sum(PARTS[one][0] for one in names[names.index(name):])
     mine = left_s * PARTS[name][0] / behind

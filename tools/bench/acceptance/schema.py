@@ -27,7 +27,7 @@ def read() -> Dict[str, object]:
 
 
 def problems(schema: Dict[str, object], value: object, where: str = "the report") -> List[str]:
-    """One line each; empty: it fits."""
+    """One line for each problem; empty: the document is valid."""
     if "type" in schema:
         is_other = isinstance(value, bool) and schema["type"] != "boolean"  # Python's bool is an int
         if is_other or not isinstance(value, TYPES[schema["type"]]):

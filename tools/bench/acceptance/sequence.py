@@ -1,4 +1,4 @@
-"""Which calls a program of *harmless* makes: for each seed and lane always the same ones, of every kind.
+"""The calls of a program of *harmless*: always the same ones for a seed and lane, of every kind.
 
 Thread rule: pure.
 """
@@ -21,11 +21,11 @@ class Step:
     stream: int
     buffer: int
     other: int  # another buffer
-    number: int  # what the data depends on
+    number: int  # a number that the data depends on
 
 
 def last_visible_kernel(made: List[Step]) -> int:
-    """The number of the last launch whose data is not replaced as a whole afterwards: without it alone the result is another."""
+    """The number of the last launch whose data is not wholly replaced afterwards: the result changes if it alone is lost."""
     return next(at for at in reversed(range(len(made))) if made[at].kind == "kernel" and not any(
         step.buffer == made[at].buffer and step.kind.startswith("to device") for step in made[at + 1:]))
 
@@ -38,6 +38,6 @@ def steps(seed: int, lane: int) -> List[Step]:
     made = []
     for kind in kinds:
         buffer = chance.randrange(BUFFERS)
-        stream = chance.randrange(1, STREAMS) if kind == "graph" else chance.randrange(STREAMS)  # the default one captures nothing
+        stream = chance.randrange(1, STREAMS) if kind == "graph" else chance.randrange(STREAMS)  # the default stream cannot be captured
         made.append(Step(kind, stream, buffer, (buffer + chance.randrange(1, BUFFERS)) % BUFFERS, chance.randrange(1, 1 << 31)))
     return made

@@ -13,7 +13,7 @@ from frame import Finding, Section, Skipped, judge
 from place import Place
 from probe import SEES_NONE
 
-# What a daemon of our own stands in for: that the system's does not run is said once, as skipped.
+# Findings about the system's daemon, which a private daemon replaces: its absence is reported once, as skipped.
 OF_THE_SYSTEM = ("client socket", "admin socket", "group", "service")
 # The first driver with CUDA 11.3: docs/reference/support-matrix.md.
 OLDEST_NVIDIA = 465
@@ -48,7 +48,7 @@ def of_node(facts: Dict[str, object]) -> List[Finding]:
 
 
 def of_gpus(native: Dict[str, object], scheduled: Optional[Dict[str, object]], named: List[str]) -> List[Finding]:
-    """`scheduled`: what the same program found with the shim; None: it was not started. `named`: by the daemon."""
+    """`scheduled`: what the same program found with the shim; None: it was not started. `named`: the daemon's names."""
     if not native["found"]:
         return [Finding("error", "no GPU can be opened: " + "; ".join(native["reasons"]),
                         "load the driver, or give the container its devices")]

@@ -18,7 +18,7 @@ import kernels  # noqa: E402
 import spin_work  # noqa: E402
 import tenant  # noqa: E402
 
-# How tenant.py asks for what each of these does.
+# The functions of tenant.py for each kind.
 AS = {"request": "request", "loop": "loop", "threads": "request", "launches": "loop"}
 
 

@@ -1,5 +1,5 @@
-"""What the built-in tenants of acceptance do, as units with the functions of tools/bench/gpu/work.py, on kernels of
-kernels.py. A unit's model says its shape: `4x2000` is four kernels of 2000 µs each.
+"""The work of acceptance's built-in tenants, as units with the functions of tools/bench/gpu/work.py, with the kernels of
+kernels.py. A unit's model gives its shape: `4x2000` is four kernels of 2000 µs each.
 
 Thread rule: main thread; Threads starts others, which end before its step does.
 """
@@ -49,7 +49,7 @@ class Lane:
 
 
 class Requests(Lane):
-    """One at a time, on the default stream."""
+    """One request at a time, on the default stream."""
 
     def __init__(self, gpu: Gpu, model: str):
         super().__init__(gpu, model, None)
@@ -91,7 +91,7 @@ class Threads:
         try:
             self.gpu.use()
             lane.step()
-        except Exception as error:  # pylint: disable=broad-except # goes to the thread that waits for it
+        except Exception as error:  # pylint: disable=broad-except # raised again by the thread that waits for it
             self.failures.append(error)
 
     def step(self) -> None:

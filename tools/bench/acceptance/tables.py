@@ -10,7 +10,7 @@ from benchlib.picture import MUTED, Canvas
 from frame import Row, Table
 
 WIDTH, LEFT, BAR, STEP = 600, 190, 12, 16
-COLOURS = ("#8c959f", "#bc4c00", "#1f6feb")  # as alone, natively, under xschedd
+COLOURS = ("#8c959f", "#bc4c00", "#1f6feb")  # alone, natively, under xschedd
 
 
 def figure(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Runs the scenarios of scenes.py by turns: alone, natively, under xschedd, the order changed with each round; and a change of
+"""Runs the scenarios of scenes.py in alternation: alone, natively, under xschedd, in another order each round; and changes a
 priority while programs run.
 
 Thread rule: main thread.
@@ -25,17 +25,17 @@ ALONE, NATIVE, OURS = "alone", "native", "xschedd"
 
 
 class NotHere(Exception):
-    """Not xschedd's fault: it does not run without it either, or this user may not ask for it."""
+    """Not xschedd's fault: the program does not run without it either, or this user may not use a command."""
 
 
 def packed_root(xschedctl: str) -> str:
-    """What tools/bench/gpu/pack made, if this xschedctl is of it; else empty."""
+    """The folder that tools/bench/gpu/pack made, if this xschedctl is in one; else empty."""
     root = os.path.realpath(os.path.join(os.path.dirname(xschedctl), "../.."))
     return root if os.path.exists(os.path.join(root, "commit")) else ""
 
 
 def library_path(environment: Dict[str, str], xschedctl: str) -> str:
-    """LD_LIBRARY_PATH without the libraries that are carried for the daemon and xschedctl alone."""
+    """LD_LIBRARY_PATH without the libraries that are packed only for the daemon and xschedctl."""
     root, path = packed_root(xschedctl), environment.get("LD_LIBRARY_PATH", "")
     if not root:
         return path
@@ -43,15 +43,15 @@ def library_path(environment: Dict[str, str], xschedctl: str) -> str:
 
 
 def scheduled(place: Place, options: Sequence[str], command: List[str], runtime_dir: Optional[str] = None) -> List[str]:
-    """The command under xschedd, for the place's environment: xschedctl keeps the libraries that it is carried with, and the
-    program does not get them. `runtime_dir`: of another daemon than the place's."""
+    """The command under xschedd, for the place's environment: xschedctl uses its packed libraries, and the program does not.
+    `runtime_dir`: of another daemon than the place's."""
     xschedctl = place.xschedctl(runtime_dir)
     env = ["env", f"LD_LIBRARY_PATH={library_path(place.environment, xschedctl[0])}"] if packed_root(xschedctl[0]) else []
     return [*xschedctl, "run", *options, "--", *env, *command]
 
 
 def program_environment(place: Place) -> Dict[str, str]:
-    """Of a program without xschedd."""
+    """The environment of a program without xschedd."""
     path = library_path(place.environment, place.xschedctl()[0])
     return {**place.environment, **({"LD_LIBRARY_PATH": path} if "LD_LIBRARY_PATH" in place.environment else {})}
 
@@ -88,7 +88,7 @@ class TurnsRig(Rig):
             raise (error if self.way == OURS else NotHere(f"it does not run without xschedd either: {error}")) from error
 
     def clients(self) -> Dict[int, dict]:
-        """What the daemon says of these tenants, by pid."""
+        """These tenants in `xschedctl ps`, by pid."""
         return {client["pid"]: client for client in ask(self.place, "ps")["clients"]}
 
     def _are_clients(self) -> bool:
@@ -109,7 +109,7 @@ def ask(place: Place, *words: str) -> dict:
 class Measured:
     scene: Scene
     rounds: List[Dict[str, Dict[str, dict]]]  # by way and program: the tenants' answers
-    mode: str  # of daemon/policy/benefit.h, what was measured to be right; empty: not settled
+    mode: str  # the mode that was measured to be best (daemon/policy/benefit.h); empty: not settled
     digests: Dict[str, Dict[str, List[str]]]  # by way and program
 
 
@@ -119,7 +119,7 @@ def mode_of(rig: TurnsRig, high: Tenant) -> str:
 
 
 def learn(rig: TurnsRig, high: Tenant, seconds: float, stretch: Callable[[float], object]) -> None:
-    """Until the daemon knows what holding gives, or the time is over."""
+    """Runs until the daemon knows what holding gives, or the time is over."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and not mode_of(rig, high):
         stretch(max(0.3, min(2.0, left)))
@@ -160,7 +160,7 @@ class Change:
 
     issued_ns: int
     applied_ns: int
-    favoured: str  # who is above from then on
+    favoured: str  # the program that is above from then on
 
 
 @dataclass
@@ -174,7 +174,7 @@ SETTLE_S = 0.4  # between two changes
 
 
 def live_set(place: Place, seconds: float) -> Swaps:
-    """Two that always work, strictly one above the other; `xschedctl set` turns that round, and back."""
+    """Two programs that always work, one strictly above the other; `xschedctl set` swaps them, again and again."""
     begun, result = time.monotonic(), Swaps()
     with Children(place.folder) as children:
         rig = TurnsRig(place, children, OURS)
@@ -200,8 +200,8 @@ def live_set(place: Place, seconds: float) -> Swaps:
 
 
 def events_of(place: Place, seconds: float) -> Tuple[str, Dict[str, dict], int, int]:
-    """The daemon's events while the service answers requests beside one that it always holds: the path of the file that has
-    them, both answers, and both pids."""
+    """The daemon's events while the service answers requests beside a program that it always holds: the file with the events,
+    both answers, and both pids."""
     with Children(place.folder) as children:
         rig = TurnsRig(place, children, OURS)
         high, low = rig.start(PROGRAMS["service"]), rig.start(PROGRAMS["busy"])

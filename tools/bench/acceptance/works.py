@@ -1,4 +1,4 @@
-"""Section *works*: the scenarios by turns, against goals that stand beside each figure.
+"""Section *works*: the scenarios, in alternation, compared with the goals beside each figure.
 
 Thread rule: `tables_of` is pure; `run` starts programs from the main thread.
 """
@@ -18,7 +18,7 @@ from turns import ALONE, NATIVE, OURS, NotHere
 
 
 class Parts:
-    """The parts of scenes.PARTS; each adds to what was found."""
+    """The parts of scenes.PARTS; each adds findings."""
 
     def __init__(self, place: Place):
         self.place = place
@@ -89,7 +89,7 @@ def tables_of(results: List[goals.Result]) -> List[Table]:
 
 
 def of_daemon(answer: dict) -> List[Finding]:
-    """What keeps the daemon from doing what the goals are about."""
+    """Settings of the daemon with which the goals cannot be met."""
     if answer["observes_only"]:
         return [Finding("warning", "the daemon holds nobody: it only observes", "[daemon] enforce = true")]
     if answer["policy"] == "fifo":
@@ -109,7 +109,7 @@ def run(place: Place) -> Section:
         if seconds == 0:
             parts.skipped.append(Skipped(name, NO_TIME))
         elif not parts.run(name, seconds) and name == "checks":
-            break  # nor will the others
+            break  # nor can the others
     place.measured.update(results=parts.results, swaps=parts.swaps)
     section = judge("works", parts.findings and daemons + parts.findings, parts.skipped, line(parts.results))
     section.tables = tables_of(parts.results)

@@ -1,4 +1,4 @@
-"""Section *worth*: what latency is gained, what throughput that costs, and how fast the levers are.
+"""Section *worth*: the gain in latency, its cost in throughput, and how fast the levers act.
 
 Thread rule: `verdict_of`, `tables_of` and `times_of` are pure; `run` starts programs from the main thread.
 """
@@ -18,7 +18,7 @@ from place import Place
 from turns import ALONE, NATIVE, OURS
 
 WATCHED_S = 4.0
-SCENARIO_S = 25.0  # where works has left nothing: a report that is gone on with
+SCENARIO_S = 25.0  # if works has no results: in a continued report
 
 
 def gain(result: goals.Result) -> float:
@@ -27,12 +27,12 @@ def gain(result: goals.Result) -> float:
 
 
 def lost(result: goals.Result) -> float:
-    """Of the others' throughput, in percent; never a negative nothing."""
+    """The others' lost throughput in percent; never -0."""
     return round(100 * (1 - result.kept), 1) + 0.0
 
 
 def is_worth(result: goals.Result) -> bool:
-    """p99 falls by more than noise, or fewer are late; and the others keep what was promised."""
+    """Whether p99 falls by more than noise, or fewer requests are late; and the others keep what was promised."""
     is_better = gain(result) > 1 + goals.NOISE or bool(result.late) and result.late[OURS] < result.late[NATIVE]
     return is_better and result.kept >= goals.promised(result.mode, result.busy)
 
@@ -72,7 +72,7 @@ def woken_ms(opened_ns: Sequence[int], launches_ns: Sequence[Tuple[int, int]]) -
 
 
 def times_of(values: Dict[str, List[float]]) -> List[Table]:
-    """Milliseconds; what nobody saw has no row."""
+    """Milliseconds; a time without values has no row."""
     rows = [Row(name, [quantile(each, 0.5), quantile(each, 0.99), len(each)]) for name, each in values.items() if each]
     return [Table("How long a transition takes", ["p50, ms", "p99, ms", "seen"], rows)] if rows else []
 

@@ -7,7 +7,7 @@
 //           close              dlclose of the one opened last
 //           pause              prints "paused" and waits for a line
 //           HOW                route_work(LAUNCHES, MICROS, HOW) of the library opened last (route.hip)
-//           HOW@N              of the one opened as the Nth, from 0
+//           HOW@N              the same of the library that was opened as number N, from 0
 #include <dlfcn.h>
 
 #include <cstdint>

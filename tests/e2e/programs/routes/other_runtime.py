@@ -1,7 +1,7 @@
-"""Makes a second HIP runtime of the installed one: the same file under another soname.
+"""Makes a second HIP runtime from the installed one: the same file with another soname.
 
 usage: other_runtime.py LIBAMDHIP64 OUTPUT        (soname: libamdhip64.so.N becomes libamdhip64.so.X)
-The loader takes two objects of one soname for the same, so a plain copy would not do.
+The loader treats two objects with one soname as the same, so a plain copy would not be a second one.
 """
 import re
 import subprocess

@@ -1,5 +1,5 @@
-// Launches by one of the ways in which a program can come to the runtime's functions, and says how often. Built as a
-// library that others load (route_work is its door), and as a program of its own, position-independent and not.
+// Launches by one of the ways in which a program can reach the runtime's functions, and prints how often. Built as a
+// library that others load (its entry point is route_work), and as a program, position-independent and not.
 //
 //   PROGRAM LAUNCHES MICROS HOW
 //     HOW  launch          the compiler's launch syntax: hipLaunchKernel by the linker's table
@@ -12,7 +12,7 @@
 //          to-symbol       hipMemcpyToSymbolAsync: the runtime copies by its own hipMemcpyAsync
 //
 // It sets up, prints "ready", waits for a line, submits LAUNCHES times and waits for the device, and prints "right: L
-// launches, S submissions" of what came after "ready"; then it waits for another line. E2E_CODE_OBJECT names the file
+// launches, S submissions" since "ready"; then it waits for another line. E2E_CODE_OBJECT names the file
 // that module launches take the kernel from. Thread rule: one thread.
 #include <dlfcn.h>
 #include <hip/hip_ext.h>
@@ -25,7 +25,7 @@
 #include "../program.h"
 
 #if HIP_VERSION_MAJOR < 6
-// Exported in early ROCm 5, and not in its headers any more. Null where it is absent, as in 5.7.
+// Exported by early ROCm 5, but no longer in its headers. Null where it is absent, as in 5.7.
 namespace hip_impl {
 __attribute__((weak)) void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
                             hipStream_t stream, void** extra);
@@ -59,13 +59,13 @@ hipFunction_t LoadFunction() {
   return function;
 }
 
-// hipLaunchKernel, looked up. A version that there is not must not be found.
+// Looks up hipLaunchKernel. A version that does not exist must not be found.
 decltype(&hipLaunchKernel) LookUp(const std::string& how) {
   void* const where = how.rfind("next", 0) == 0 ? RTLD_NEXT : RTLD_DEFAULT;
   constexpr const char* kName = "hipLaunchKernel";
   const bool by_version = how.find("dlvsym") != std::string::npos;
   if (by_version && dlvsym(where, kName, "hip_4.2.wrong") != nullptr) {
-    std::fprintf(stderr, "%s was found in a version that there is not\n", kName);
+    std::fprintf(stderr, "%s was found in a version that does not exist\n", kName);
     std::exit(1);
   }
   void* found = by_version ? dlvsym(where, kName, kVersion) : dlsym(where, kName);
@@ -146,7 +146,7 @@ Launch LaunchBy(const std::string& how) {
 #endif
   if (how == "to-symbol") {
     return [](Packed packed) {
-      // Each copy is another value of the buffer: what is left in the end is what the last ones wrote.
+      // Each copy writes another value: the buffer ends with the values of the last copies.
       static e2e::Value value;
       value = packed.step;
       const std::size_t at = packed.step % e2e::kCount * sizeof value;

@@ -1,6 +1,6 @@
 // A tool on the runtime's dispatch table, as rocprofiler-sdk is one: librocprofiler-register gives it the table, and it
 // puts counting functions before the launches. It counts into the file that E2E_TOOL_COUNT names, so that others can
-// look on. Source of the interface: rocprofiler-register's own header. Thread rule: any thread may launch.
+// read it. Source of the interface: rocprofiler-register's own header. Thread rule: any thread may launch.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 using Counter = std::atomic<std::uint64_t>;
 Counter* g_count = nullptr;
 
-// A function of the table that launches; the position is that of HipDispatchTable.
+// A function of the table that launches, by its position in HipDispatchTable.
 template <int position, typename... Arguments>
 struct Launch {
   using Function = int (*)(Arguments...);

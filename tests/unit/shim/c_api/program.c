@@ -1,4 +1,4 @@
-/* The C API as a C99 program has it that does no GPU work: with the shim preloaded, and without. Compiled with
+/* The C API in a C99 program without GPU work: with the shim preloaded, and without. Compiled with
  * XSCHEDD_DLSYM and with XSCHEDD_WEAK, and as C++ (program.cc). usage: program with|without|disabled */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static int has_shim(void) {
 }
 #endif
 
-/* What every function answers where there is nobody to answer. */
+/* The results of all functions without a shim. */
 static void check_alike(int answer) {
   EXPECT(xschedd_set_priority(20) == answer);
   EXPECT(xschedd_set_weight(200) == answer);
@@ -78,7 +78,7 @@ static void check_status(int state) {
   EXPECT(status.size == sizeof status && status.state == state && status.client_id == 0);
   EXPECT(status.submitted == 0 && status.devices == 0 && status.own_held_ns == 0);
   EXPECT(status.schedules_streams == 0 && status.streams_held_ns == 0);
-  /* A program of an earlier API: what it has no room for is left alone. */
+  /* A program of an earlier API: fields beyond its structures are not written. */
   memset(&status, 0x5a, sizeof status);
   status.size = 2 * sizeof(int);
   EXPECT(xschedd_get_status(&status) == XSCHEDD_OK);

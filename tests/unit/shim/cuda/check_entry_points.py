@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../../tools/surface'))
 import entry_points  # noqa: E402
 
-# What in a name says that it may submit work or wait for it.
+# Parts of names of functions that may submit work or wait for it.
 SUSPECT = re.compile(r'^cuLaunch|Async|^cuMemcpy|^cuMemset|Synchronize|Prefetch|_pt[sd][sz]$|^cuStream|^cuEvent|WaitValue|'
                      r'WriteValue|MemOp|ExternalSemaphores|MapResources|cuGetProcAddress|^cuGraph(Launch|Upload)|'
                      r'^cuCtx(Create|Destroy|Detach|Set|Push|Wait|Record)|PrimaryCtxRe')

@@ -12,8 +12,8 @@
 using namespace xschedd::shim;
 using namespace xschedd::shim::cuda;
 
-// Integers, enumerations and pointers go into one integer register or stack slot each. Ours may be the larger: the
-// upper part is passed on as it came, and not looked at. Of structures there is CUmemLocation, which types.h explains.
+// Integers, enumerations and pointers each use one integer register or stack slot. The shim's type may be larger: the
+// upper part is passed on unread. The only structure is CUmemLocation, which types.h explains.
 template <typename Ours, typename Theirs>
 constexpr bool kSameArgument = std::is_scalar_v<Ours> && sizeof(Ours) >= sizeof(Theirs) &&
                                ((std::is_scalar_v<Theirs> && !std::is_floating_point_v<Theirs>) ||
@@ -30,7 +30,7 @@ constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
   }
 }();
 
-// The layouts that wrappers look into, and the numbers that they know.
+// The layouts that wrappers read, and the constants that they know.
 static_assert(offsetof(CUlaunchConfig, hStream) == offsetof(LaunchConfig, stream));
 static_assert(offsetof(CUlaunchConfig, gridDimX) == offsetof(LaunchConfig, grid));
 static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(LaunchConfig, block));

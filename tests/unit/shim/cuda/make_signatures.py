@@ -1,5 +1,5 @@
 """Writes a C++ file that compares the signatures of the CUDA entry_points.def with cudaTypedefs.h, at compile time: each
-entry has there a type of its own, named by the function, the CUDA version, and whether it is the per-thread form.
+entry has a type there, named by the function, the CUDA version, and whether it is the per-thread form.
 
 usage: make_signatures.py ENTRY_POINTS_DEF CUDATYPEDEFS_H OUTPUT
 """
@@ -31,7 +31,7 @@ def main():
             file.write(f'namespace ours {{ using {name} = int {parameters}; }}\n'
                        f'static_assert(kTravelsAlike<ours::{name}, std::remove_pointer_t<{theirs}>>, "{name}");\n')
         file.write(f'extern const int kCompared = {compared};\n')
-    # What cudaTypedefs.h 13.0 leaves out; any other name says that the list has a wrong version.
+    # Functions that cudaTypedefs.h 13.0 lacks; any other missing name means a wrong version in the list.
     allowed = re.compile(r'cuWaitExternalSemaphoresAsync|cuMemcpyDtoDAsync \(|cuGreenCtxStreamCreate')
     wrong = [name for name in missing if not allowed.search(name)]
     if wrong:

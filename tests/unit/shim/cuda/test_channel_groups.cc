@@ -46,7 +46,7 @@ struct Driver {
   int calls = 0;
   std::uint32_t refuses = 0;  // a status for each control
   int fails = 0;              // an errno for each ioctl
-  bool ignores = false;       // says yes and does nothing
+  bool ignores = false;       // succeeds and does nothing
 };
 Driver* g_driver = nullptr;
 
@@ -61,7 +61,7 @@ int Ioctl(int, unsigned long request, ...) {
     errno = g_driver->fails;
     return -1;
   }
-  errno = EAGAIN;  // no concern of the program's
+  errno = EAGAIN;  // errors of the shim's calls must not be visible to the program
   REQUIRE(words[0] == kClient);
   REQUIRE(words[6] == 8);
   auto* const value = *reinterpret_cast<std::uint64_t**>(&words[4]);
@@ -100,7 +100,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("what is looked at are allocations and frees of the resource manager") {
+TEST_CASE("only allocations and frees of the resource manager are read") {
   for (const unsigned long request : {kAlloc, kOlderAlloc, kFree}) {
     CHECK(ChannelGroups::Concerns(request));
     CHECK(ChannelGroups::Concerns(request | 0xffffffff00000000));  // an int that was widened
@@ -112,7 +112,7 @@ TEST_CASE("what is looked at are allocations and frees of the resource manager")
   }
 }
 
-TEST_CASE("a slice is set on each group, asked back, and taken back to what was there") {
+TEST_CASE("a slice is set on each group, read back, and restored at the end") {
   World world;
   CHECK(world.Set(200) == SliceReport{0, 0});
   world.Make(1, 2048);
@@ -125,21 +125,21 @@ TEST_CASE("a slice is set on each group, asked back, and taken back to what was 
   CHECK(errno == ENOENT);
   CHECK(world.driver.slices == std::map<std::uint32_t, std::uint64_t>{{1, 200}, {2, 200}, {3, 200}});
 
-  SECTION("only what differs is set") {
+  SECTION("only groups that differ are set") {
     world.driver.sets.clear();
     CHECK(world.Set(200) == SliceReport{3, 3});
     CHECK(world.driver.sets.empty());
     CHECK(world.Set(20'000) == SliceReport{3, 3});
     CHECK(world.driver.sets == std::vector<std::uint64_t>{20'000, 20'000, 20'000});
   }
-  SECTION("what the runtime sets later is set again, and is what to go back to") {
+  SECTION("a later value of the runtime is replaced, and restored at the end") {
     world.driver.slices[2] = 2048;
     CHECK(world.Set(200) == SliceReport{3, 3});
     CHECK(world.driver.slices[2] == 200);
     CHECK(world.Set(0) == SliceReport{3, 3});
     CHECK(world.driver.slices == std::map<std::uint32_t, std::uint64_t>{{1, 2048}, {2, 2048}, {3, 1024}});
   }
-  SECTION("what somebody else has set since stays") {
+  SECTION("a value that another program has set since stays") {
     world.driver.slices[1] = 5000;
     world.driver.sets.clear();
     CHECK(world.Set(0) == SliceReport{3, 3});
@@ -149,7 +149,7 @@ TEST_CASE("a slice is set on each group, asked back, and taken back to what was 
     CHECK(world.Set(0) == SliceReport{3, 3});  // once
     CHECK(world.driver.sets.empty());
   }
-  SECTION("a group that was freed is forgotten, and its handle may be another's") {
+  SECTION("a freed group is forgotten, and its handle may be reused") {
     world.Free(2);
     CHECK(world.Set(200) == SliceReport{2, 2});
     world.Make(2, 4096);
@@ -157,21 +157,21 @@ TEST_CASE("a slice is set on each group, asked back, and taken back to what was 
     CHECK(world.Set(0) == SliceReport{3, 3});
     CHECK(world.driver.slices[2] == 4096);
   }
-  SECTION("one that went unseen is forgotten at the driver's word") {
+  SECTION("a group that was freed unnoticed is forgotten when the driver does not know it") {
     world.driver.slices.erase(1);
     CHECK(world.Set(200) == SliceReport{2, 2});
     const int calls = world.driver.calls;
     CHECK(world.Set(200) == SliceReport{2, 2});
     CHECK(world.driver.calls == calls + 2);
   }
-  SECTION("all go with their client") {
+  SECTION("groups are forgotten with their client") {
     const Words words{kClient, 0, kClient, 0};
     world.groups.Note(world.fd, kFree, words.data());
     CHECK(world.Set(200) == SliceReport{0, 0});
   }
 }
 
-TEST_CASE("what is no group is not remembered") {
+TEST_CASE("objects other than groups are not remembered") {
   World world;
   const Words other = Allocation(1, 0x80);
   const Words failed = Allocation(2, kClass, 0x51);
@@ -187,7 +187,7 @@ TEST_CASE("what is no group is not remembered") {
   CHECK(world.driver.calls == 0);
 }
 
-TEST_CASE("a driver that refuses, or does nothing, is found out") {
+TEST_CASE("a driver that refuses, or does nothing, is noticed") {
   World world;
   world.Make(1, 2048);
   SECTION("refuses the control") {
@@ -201,19 +201,19 @@ TEST_CASE("a driver that refuses, or does nothing, is found out") {
     CHECK(world.Set(200) == SliceReport{1, 0});
     CHECK(world.Set(0) == SliceReport{1, 0});
   }
-  SECTION("says yes") {
+  SECTION("succeeds without effect") {
     world.driver.ignores = true;
     CHECK(world.Set(200) == SliceReport{1, 0});
     CHECK(world.Set(0) == SliceReport{1, 1});
     CHECK(world.driver.slices[1] == 2048);
   }
-  SECTION("is no driver any more") {
+  SECTION("is no longer a driver") {
     world.driver.fails = ENOTTY;
     CHECK(world.Set(200) == SliceReport{0, 0});
   }
 }
 
-TEST_CASE("a descriptor that leads elsewhere now is not asked") {
+TEST_CASE("a descriptor that was reused for another file is not used") {
   World world;
   world.Make(1, 2048);
   const int other = ::open("/dev/zero", O_RDWR | O_CLOEXEC);
@@ -234,7 +234,7 @@ TEST_CASE("a child of fork has no groups") {
   CHECK(world.Set(200) == SliceReport{1, 1});
 }
 
-TEST_CASE("what does not fit is left alone") {
+TEST_CASE("calls that do not match are passed on") {
   World world;
   for (std::uint32_t object = 1; object <= ChannelGroups::kMaxGroups + 5; ++object)
     world.Make(object, 1024);
@@ -248,7 +248,7 @@ TEST_CASE("what does not fit is left alone") {
 
 TEST_CASE("groups come and go on several threads while one sets slices") {
   World world;
-  // Constant while they run: all handles are known to the driver, so nothing is forgotten at its word.
+  // Constant while they run: the driver knows all handles, so none is forgotten.
   for (std::uint32_t object = 1; object <= 400; ++object)
     world.driver.slices[object] = 1024;
   std::atomic<int> running{4};

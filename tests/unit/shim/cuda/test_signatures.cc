@@ -1,4 +1,4 @@
-// Most of the list was compared at compile time (make_signatures.py).
+// Most of the list is compared at compile time (make_signatures.py).
 #include "tests/catch.h"
 
 extern const int kCompared;

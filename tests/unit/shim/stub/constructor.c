@@ -1,4 +1,4 @@
-/* A library whose constructor does what the program says: with the loader's lock held, as constructors run. */
+/* A library whose constructor calls back into the program, with the loader's lock held, as in every constructor. */
 #include <dlfcn.h>
 
 __attribute__((constructor)) static void constructor(void) {

@@ -63,13 +63,13 @@ struct Driver {
   bool Was(const char* name, long sum) const { return strcmp(which(), name) == 0 && last() == sum; }
 };
 
-// cudart's way: one address by dlsym, all others from it.
+// As cudart does: it looks up one function with dlsym, and gets all others from that.
 void GetProcAddress(void* library, const Driver& driver) {
   const auto get_v1 = Look<GetAddress>(library, "cuGetProcAddress");
   const auto get = Look<GetAddressV2>(library, "cuGetProcAddress_v2");
   EXPECT(IsShim(reinterpret_cast<void*>(get_v1)) && IsShim(reinterpret_cast<void*>(get)));
 
-  // It hands itself out, in the version that was asked for, and again ours.
+  // It returns itself, in the requested version, and again the shim's.
   void* found = nullptr;
   int status = -1;
   EXPECT(get("cuGetProcAddress", &found, 12000, 0, &status) == 0 && IsShim(found) && status == 0);
@@ -77,7 +77,7 @@ void GetProcAddress(void* library, const Driver& driver) {
   EXPECT(reinterpret_cast<GetAddressV2>(found)("cuLaunchKernel", &found, 12000, 0, &status) == 0 && IsShim(found));
   EXPECT(get_v1("cuGetProcAddress", &found, 11030, 0) == 0 && found == reinterpret_cast<void*>(get_v1));
 
-  // By version and flag: another function each time, called with its own parameters, gated once.
+  // Each version and flag gives another function, with its own parameters, gated once.
   unsigned long long before = Submitted();
   EXPECT(get("cuLaunchKernel", &found, 12000, 1, nullptr) == 0);
   EXPECT(reinterpret_cast<Launch>(found)(nullptr, 1, 2, 3, 4, 5, 6, 7, reinterpret_cast<void*>(100), nullptr,
@@ -101,14 +101,14 @@ void GetProcAddress(void* library, const Driver& driver) {
   EXPECT(reinterpret_cast<SynchronizeV2>(found)(reinterpret_cast<void*>(5)) == 0);
   EXPECT(driver.Was("cuCtxSynchronize_v2", 5) && Status().held_ns == syncs + 2);
 
-  // What is not an entry point, what is newer than the list, what there is not, what is not asked for properly.
+  // Functions that are not entry points, newer ones than the list's, unknown ones, and wrong requests.
   EXPECT(get("cuInit", &found, 12000, 0, nullptr) == 0 && !IsShim(found) && found == dlsym(library, "cuInit"));
   EXPECT(get("cuLaunchKernel", &found, 14000, 0, nullptr) == 0 && !IsShim(found));
   EXPECT(get("cuLaunchKernel", &found, 2000, 0, &status) == 500 && found == nullptr && status == 1);
   EXPECT(get("cuNothing", &found, 12000, 0, nullptr) == 500);
 }
 
-// One item for each entry of the list, with a key of its own; a list that the driver refuses is not read.
+// One item with its own key for each entry of the list; a list that the driver refuses is not read.
 void MultiDevice(void* library, void* client, const Driver& driver) {
   struct Item {  // CUDA_LAUNCH_PARAMS
     void* function = reinterpret_cast<void*>(0x60);
@@ -128,7 +128,7 @@ void MultiDevice(void* library, void* client, const Driver& driver) {
   EXPECT(multi(list, 1u << 30, 0) == 1 && Submitted() == before + 4);
 }
 
-// A primary context that others still have is not forgotten.
+// A primary context that others still retain is not forgotten.
 void PrimaryContext(void* library, void* client) {
   const auto resets = Look<int (*)()>(client, "fake_client_resets");
   const auto retain = Look<int (*)(void**, int)>(library, "cuDevicePrimaryCtxRetain");
@@ -141,7 +141,7 @@ void PrimaryContext(void* library, void* client) {
   EXPECT(release(5) == 201 && resets() == before);
   EXPECT(release(3) == 0 && resets() == before + 1);
   EXPECT(release(3) == 201 && resets() == before + 1);
-  // One that was retained where nobody saw it.
+  // A context that was retained by a call that was not intercepted.
   unseen();
   unseen();
   EXPECT(release(3) == 0 && resets() == before + 1);
@@ -159,10 +159,10 @@ void PastEvents(void* library, void* client) {
   EXPECT(create(&event, 0) == 0 && destroy(event) == 0);
   EXPECT(mark(3, nullptr) != nullptr && recorded() != nullptr && recorded() != event);
   void* again = nullptr;
-  EXPECT(create(&again, 0) == 0 && again == event);  // given back, as it would be without us
+  EXPECT(create(&again, 0) == 0 && again == event);  // reused, as it would be without the shim
 }
 
-// Several threads at once, from the first call on: each launch is seen once and arrives unchanged.
+// Several threads at once, from the first call on: each launch is counted once and passed on unchanged.
 void Threads(Launch launch, const Driver& driver) {
   constexpr int kThreads = 8, kLaunches = 2000;
   const unsigned long long before = Submitted();
@@ -193,7 +193,7 @@ int Main(const std::string& mode, const char* path) {
   const auto launch = Look<Launch>(library, "cuLaunchKernel");
   EXPECT(IsShim(reinterpret_cast<void*>(launch)));
   EXPECT(!IsShim(dlsym(library, "cuInit")) && dlsym(library, "cuGraphLaunch") == nullptr);
-  EXPECT(Status().state == XSCHEDD_STATE_IDLE);  // looking up starts nothing
+  EXPECT(Status().state == XSCHEDD_STATE_IDLE);  // a lookup does not start the client
   errno = 77;
   EXPECT(launch(nullptr, 1, 2, 3, 4, 5, 6, 7, reinterpret_cast<void*>(100), nullptr, nullptr) == 0);
   EXPECT(errno == 77 && driver.Was("cuLaunchKernel", 128) && driver.calls() == 1);
@@ -205,15 +205,15 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(dladdr(reinterpret_cast<void*>(Status().client_id), &caller) != 0);
   EXPECT(strstr(caller.dli_fname, "cuda_program") != nullptr);
 
-  // The other ways to a symbol: dlvsym finds nothing, because the driver has no versions; the global scope finds ours,
-  // which is how a linked program is bound.
+  // Other ways to a symbol: dlvsym finds nothing, because the driver has no versions; the global scope has the shim's,
+  // to which a linked program is bound.
   EXPECT(dlvsym(library, "cuLaunchKernel", "NO_SUCH_VERSION") == nullptr);
   EXPECT(IsShim(dlsym(RTLD_DEFAULT, "cuLaunchKernel_ptsz")));
   const auto per_thread = Look<Launch>(RTLD_DEFAULT, "cuLaunchKernel_ptsz");
   EXPECT(per_thread(nullptr, 1, 1, 1, 1, 1, 1, 1, nullptr, nullptr, nullptr) == 7);  // an error is returned as it is
   EXPECT(Submitted() == 2 && Status().passthrough == 1);
 
-  // A function that reaches another by the PLT is gated once, as the outer one.
+  // A function that calls another through the PLT is gated once, as the outer one.
   EXPECT(Look<Memcpy>(library, "cuMemcpy")(10, 20, 30) == 0);
   EXPECT(driver.Was("cuMemsetD8Async", 60) && Submitted() == 3);
   EXPECT(Look<Memset>(library, "cuMemsetD8Async")(1, 2, 3, reinterpret_cast<void*>(4)) == 0);
@@ -231,7 +231,7 @@ int Main(const std::string& mode, const char* path) {
   Threads(launch, driver);
   EXPECT(Look<int (*)()>(client, "fake_client_cancellable")() == 0);
 
-  // A driver that the program has closed stays where the client works with it.
+  // A driver that the program has closed stays loaded while the client uses it.
   EXPECT(dlclose(library) == 0 && dlopen(path, RTLD_NOW | RTLD_NOLOAD) == library);
 
   // A forked child is left alone; the parent is not disturbed.

@@ -1,6 +1,6 @@
-// A client library that counts: every call is seen, nothing waits. XSCHEDD_CLIENT_LIB puts it in place of
-// libxschedd-client.so. A priority that is not 0 is the stop event that whatever can be timed is launched with. Thread
-// rule: any thread; what is said of the last call, one thread.
+// A client library that counts every call and waits for nothing; XSCHEDD_CLIENT_LIB puts it in place of
+// libxschedd-client.so. With a priority other than 0, launches that can be timed get it as their stop event. Thread
+// rule: any thread; the data of the last call, one thread.
 #include <pthread.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct Counts {
   const void* last_caller = nullptr;
   void* last_stream = nullptr;
   bool last_drains = false;
-  void* recorded = nullptr;  // the last event that was
+  void* recorded = nullptr;  // the last event that was recorded
   void* forgotten = nullptr;
   unsigned devices = 0;  // bits
   void* stop = nullptr;
@@ -133,7 +133,7 @@ const ClientTable kTable = {
     },
     [](xschedd_status* status) {
       SeeCancelState();
-      // The one door that a program has to a client library.
+      // The only function through which a program reaches a client library.
       status->state = XSCHEDD_STATE_SCHEDULED;
       status->submitted = static_cast<unsigned long long>(g_counts.begins);
       status->held_ns = static_cast<unsigned long long>(g_counts.syncs);
@@ -150,7 +150,7 @@ const ClientTable kTable = {
 
 }  // namespace
 
-// What a status has no room for.
+// Data that does not fit into a status.
 extern "C" __attribute__((visibility("default"))) void* fake_client_last_stream() {
   return g_counts.last_stream;
 }
@@ -169,7 +169,7 @@ extern "C" __attribute__((visibility("default"))) std::uint64_t fake_client_last
 extern "C" __attribute__((visibility("default"))) int fake_client_resets() {
   return g_counts.resets;
 }
-// What the core would record next on a device, as a marker; null where it cannot.
+// The marker that the core would record next on a device; null if it cannot.
 extern "C" __attribute__((visibility("default"))) void* fake_client_mark(int device, void* stream) {
   void* const marker = g_vendor->create_marker(device);
   return marker != nullptr && g_vendor->record_marker(device, marker, stream) ? marker : nullptr;

@@ -1,7 +1,7 @@
-/* A libcuda of a few functions, to test the ways in without a GPU: what it answers and how it behaves is made up, but
- * that versions of a function are exports of their own, and that cuGetProcAddress chooses among them by CUDA version
- * and flag, is as driver 580 does it. With FAKE_CUDA_INNER it hands out inner functions instead of its exports. Thread
- * rule: any thread; what the last call was is known of the calling thread. */
+/* A libcuda of a few functions, to test interception without a GPU. Its results are invented; but as in driver 580,
+ * versions of a function are separate exports, and cuGetProcAddress chooses among them by CUDA version and flag. With
+ * FAKE_CUDA_INNER it returns inner functions instead of its exports. Thread rule: any thread; the last call is recorded
+ * for each thread. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -74,7 +74,7 @@ EXPORT int cuCtxSynchronize_v2(void* context) {
 EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void* s) {
   return note("cuMemsetD8Async", (long)(to + value + n) + (long)(intptr_t)s, 0);
 }
-/* Reaches another entry point through the PLT. */
+/* Calls another entry point through the PLT. */
 EXPORT int cuMemcpy(uint64_t to, uint64_t from, size_t n) {
   return cuMemsetD8Async(to, (unsigned char)from, n, NULL);
 }
@@ -111,7 +111,7 @@ EXPORT int cuLaunchCooperativeKernelMultiDevice(const void* list, unsigned count
   (void)list;
   return note("cuLaunchCooperativeKernelMultiDevice", (long)(count + flags), count > 2 ? 1 : 0);
 }
-/* A context that is left is destroyed; one that nobody has is an error. */
+/* The last release destroys the context; a release without a retain is an error. */
 EXPORT int cuDevicePrimaryCtxRetain(void** out, int device) {
   *out = (void*)0x10;
   return __atomic_add_fetch(&retained, 1, __ATOMIC_RELAXED), device == 3 ? 0 : 101;
@@ -126,7 +126,7 @@ EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) 
 EXPORT int fake_cuda_retain_unseen(void) {
   return __atomic_add_fetch(&retained, 1, __ATOMIC_RELAXED);
 }
-/* Of three handles the one that was given back last comes first, as a heap has it. */
+/* Of three handles the one that was freed last is reused first, as on a heap. */
 static char events[3];
 static void* given_back[3] = {&events[0], &events[1], &events[2]};
 static int left = 3;
@@ -158,7 +158,7 @@ EXPORT int cuGetProcAddress_v2(const char* name, void** out, int version, uint64
 static void* find(const char* name, int version, uint64_t flags) {
   const int per_thread = (flags & 2) != 0;
   if (strcmp(name, "cuLaunchKernel") == 0 && version >= 4000) {
-    /* The newest, of which no list knows, has other parameters. */
+    /* The newest version, which no list has, has other parameters. */
     if (version >= 14000) return (void*)cuLaunchFuture;
     if (per_thread) return version >= 7000 ? ADDRESS(cuLaunchKernel_ptsz, launch_ptsz) : NULL;
     return ADDRESS(cuLaunchKernel, launch);

@@ -1,7 +1,8 @@
-/* A libamdhip64 of a few functions, to test the ways in without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
- * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are. With FAKE_HIP_SHORT_TABLE
- * the table ends, by its size, before the launches: a release that cannot be scheduled by its table. With FAKE_HIP_7
- * the last error is the last failure, as from ROCm 7 on; without, what the last call returned. Thread rule: one thread.
+/* A libamdhip64 of a few functions, to test interception without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
+ * registers it on the first call, as ROCm 6.2 and later do; without it behaves like older ones. With
+ * FAKE_HIP_SHORT_TABLE the table ends, by its size, before the launches: a release that cannot be scheduled by its
+ * table. With FAKE_HIP_7 the last error is the last failure, as from ROCm 7 on; without, what the last call returned.
+ * Thread rule: one thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -286,7 +287,7 @@ EXPORT int hipGetDevice(int* device) {
   *device = fake_hip_device;
   return 0;
 }
-/* The handle that was given back last comes first, as a heap has it. */
+/* The handle that was freed last is reused first, as on a heap. */
 enum { kEvents = 16 };
 static char events[kEvents][16];
 static void* given_back[kEvents];

@@ -51,7 +51,7 @@ int main(int argc, char**) {
       EXPECT(ioctl(-7, request, told) == -5);
       EXPECT(told[0] == request && errno == 4711);
     }
-    // Of what succeeds, too: a group is noted, and nothing else is different.
+    // The same for calls that succeed: a group is recorded, and nothing else changes.
     unsigned long made[8] = {0, 0};
     errno = 0;
     EXPECT(ioctl(-7, kAlloc, made) == 0);

@@ -1,5 +1,4 @@
-// Another preload that has an `ioctl`: it stands behind the shim's, and is to see what the program calls, as it calls
-// it.
+// Another preload with an `ioctl`, behind the shim's: it must receive the program's calls unchanged.
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -13,7 +12,7 @@ int ioctl(int fd, unsigned long request, ...) {
   void* const argument = va_arg(list, void*);
   va_end(list);
   ++other_ioctl_calls;
-  if (fd == -7) {  // what came
+  if (fd == -7) {  // the arguments of the call
     unsigned long* const words = argument;
     words[0] = request;
     errno = 4711;

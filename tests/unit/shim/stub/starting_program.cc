@@ -18,7 +18,7 @@ using Copy = int (*)(void*, const void*, size_t, int, void*);
 Copy g_copy;
 std::atomic<int> g_failures{0};
 std::atomic<bool> g_is_loading{false};
-std::atomic<int> g_other{0};  // the thread that has not the loader's lock
+std::atomic<int> g_other{0};  // the thread without the loader's lock
 
 void Work() {
   if (g_copy(nullptr, nullptr, 0, 0, nullptr) != 0) ++g_failures;
@@ -36,7 +36,7 @@ char StateOf(int thread) {
 
 extern "C" __attribute__((visibility("default"))) void work_of_the_constructor() {
   g_is_loading = true;
-  // Until the other thread sleeps: for the loader, in the middle of the start.
+  // Waits until the other thread sleeps, waiting for the loader in the middle of the start.
   while (g_other == 0 || StateOf(g_other) != 'S')
     std::this_thread::yield();
   Work();
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   status.size = sizeof status;
   const auto get = reinterpret_cast<int (*)(xschedd_status*)>(dlsym(RTLD_DEFAULT, "xschedd_get_status"));
   if (get == nullptr || get(&status) != XSCHEDD_OK || status.submitted != 2) {
-    std::fprintf(stderr, "%llu calls were looked at, not 2\n", status.submitted);
+    std::fprintf(stderr, "%llu calls were counted, not 2\n", status.submitted);
     return 1;
   }
   return g_failures == 0 ? 0 : 1;

@@ -64,8 +64,8 @@ Function Look(void* handle, const char* name) {
   return reinterpret_cast<Function>(dlsym(handle, name));
 }
 
-// A launch that the client wants timed is made with its stop event, and with all else as the program wants it; one that
-// has an event of the program's, or flags, is left as it is.
+// A launch that the client times gets its stop event and is otherwise unchanged; one with the program's own event, or
+// with flags, is left unchanged.
 void CheckTimedLaunches(void* hip) {
   void* const own = reinterpret_cast<void*>(0x10);
   void* const ours = reinterpret_cast<void*>(0x20);
@@ -111,8 +111,8 @@ void CheckTimedLaunches(void* hip) {
   EXPECT(SetPriority(0) == XSCHEDD_OK);
 }
 
-// Entry points whose stream, or whose device, is somewhere else than in an argument; and arguments that the runtime
-// refuses, which the shim must not look behind.
+// Entry points whose stream or device is not an argument; and arguments that the runtime refuses, which the shim must
+// not dereference.
 void CheckUnusualEntryPoints(void* hip) {
   void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
   const auto last_stream = Look<void* (*)()>(client, "fake_client_last_stream");
@@ -184,7 +184,7 @@ void CheckUnusualEntryPoints(void* hip) {
   EXPECT(Look<Copy>(hip, "hipMemcpy_spt")(nullptr, nullptr, 0, 1) == 0);
   EXPECT(is_right(1) && !drains());
 
-  // Events that a launch takes stand for this launch from now on, or for nothing.
+  // Events of a launch now stand for this launch, or for nothing.
   const auto recorded = Look<void* (*)()>(client, "fake_client_take_recorded");
   const auto forgotten = Look<void* (*)()>(client, "fake_client_take_forgotten");
   void* const event = reinterpret_cast<void*>(0x70);
@@ -223,7 +223,7 @@ void CheckPastEvents(void* hip) {
   void* const marker = mark(5, nullptr);  // the current device
   EXPECT(marker != nullptr && marker != event);
   void* again = nullptr;
-  EXPECT(create(&again) == 0 && again == event);  // given back, as it would be without us
+  EXPECT(create(&again) == 0 && again == event);  // reused, as it would be without the shim
 }
 
 // A failing call of the shim is not visible to the program, and does not clear the program's last error.
@@ -239,7 +239,7 @@ void CheckLastError(void* hip) {
   const auto launch = Look<ModuleLaunch>(hip, "hipModuleLaunchKernel");
   EXPECT(launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr) == 7);
   EXPECT(mark(5, nullptr) == nullptr);
-  if (errors_last) EXPECT(last() != 0);  // else the program's next call says what there is to say
+  if (errors_last) EXPECT(last() != 0);  // otherwise the program's next call sets it
   refuse(0);
   EXPECT(launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr) == 7);
   EXPECT(mark(5, nullptr) != nullptr);
@@ -247,7 +247,7 @@ void CheckLastError(void* hip) {
   last();
 }
 
-// No call into the client library can be cancelled, and the program's threads can be afterwards as before.
+// No call into the client library can be cancelled, and afterwards the program's threads can be cancelled as before.
 void CheckCancellation() {
   void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
   EXPECT(Look<int (*)()>(client, "fake_client_cancellable")() == 0);
@@ -275,7 +275,7 @@ int Main(const std::string& mode, const char* path) {
   int* calls = Look<int* (*)()>(hip, "fake_hip_counter")();
   const int* argument = Look<int* (*)()>(hip, "fake_hip_argument")();
 
-  // What is not ours comes back as it is.
+  // Symbols that are not entry points are returned unchanged.
   EXPECT(FileOf(dlsym(hip, "hip_not_an_entry_point")) == path);
   EXPECT(FileOf(dlsym(hip, "hipMalloc")) == path);
   EXPECT(dlsym(hip, "hipGraphLaunch") == nullptr);
@@ -309,9 +309,9 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(SetDeadline(0) == (counts ? XSCHEDD_OK : XSCHEDD_ERROR_INERT));
   EXPECT(SetStreamDeadline(nullptr, 200'000) == (counts ? XSCHEDD_OK : XSCHEDD_ERROR_INERT));
   if (!counts) return g_failures;  // without a client library everything still works
-  EXPECT(Status().effective_priority == 5 + 1000 + 10'000 + 200'000);  // the sum of all hints that came
+  EXPECT(Status().effective_priority == 5 + 1000 + 10'000 + 200'000);  // the sum of all received hints
   EXPECT(Status().submitted == 1);
-  // The caller is this program, also behind the dispatch table.
+  // The caller is this program, also through the dispatch table.
   EXPECT(FileOf(reinterpret_cast<void*>(Status().client_id)).find("stub_program") != std::string::npos);
 
   // Arguments on the stack arrive, and an error is returned as it is.
@@ -322,7 +322,7 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(Status().submitted == 2);
   EXPECT(Status().passthrough == 1);  // failed
 
-  // The table ends where it says.
+  // The table ends at its size.
   EXPECT(Look<int (*)()>(hip, "fake_hip_touched")() == 0);
 
   CheckTimedLaunches(hip);
@@ -330,7 +330,7 @@ int Main(const std::string& mode, const char* path) {
   const int calls_before = *calls;
   const unsigned long long submitted_before = Status().submitted;
 
-  // A function that reaches another by the PLT is gated once, as the outer one.
+  // A function that calls another through the PLT is gated once, as the outer one.
   EXPECT(Look<FromSymbol>(hip, "hipMemcpyFromSymbolAsync")(nullptr, nullptr, 0, 0, 0, nullptr) == 0);
   EXPECT(*calls == calls_before + 1);
   EXPECT(Status().submitted == submitted_before + 1);
@@ -354,7 +354,7 @@ int Main(const std::string& mode, const char* path) {
   CheckPastEvents(hip);
   CheckLastError(hip);
   CheckCancellation();
-  // The symbol that is first in the global scope, which is how a linked program is bound.
+  // The first symbol in the global scope, to which a linked program is bound.
   const auto global = Look<Launch>(RTLD_DEFAULT, "hipLaunchKernel");
   EXPECT(IsShim(reinterpret_cast<void*>(global)));
   const unsigned long long before = Status().submitted;

@@ -1,6 +1,6 @@
-"""What the programs of libraries share: how a library is found, small data, and the CPU's results.
+"""Shared by the programs of libraries: finding a library, small data, and the CPU's results.
 
-Thread rule: pure but for `find`, which loads a library.
+Thread rule: pure, except for `find`, which loads a library.
 """
 
 import ctypes
@@ -18,15 +18,15 @@ COUNT = SIZE * SIZE
 
 
 class Absent(Exception):
-    """It is not installed, or not for this GPU."""
+    """The library is not installed, or not for this GPU."""
 
 
 class Wrong(Exception):
-    """It computes something else than the CPU."""
+    """The library's result differs from the CPU's."""
 
 
 def find(names: Sequence[str]) -> ctypes.CDLL:
-    """By the loader, in ROCm's folder, or in the folders of Python's packages."""
+    """Finds a library through the loader, in ROCm's folder, or in the folders of Python's packages."""
     folders = ["/opt/rocm/lib", *(folder for path in sys.path for folder in glob.glob(os.path.join(path, "nvidia/*/lib")))]
     for name in names:
         for path in [name, *(os.path.join(folder, name) for folder in folders)]:
@@ -38,7 +38,7 @@ def find(names: Sequence[str]) -> ctypes.CDLL:
 
 
 def matrix(salt: int) -> List[float]:
-    """Small integers: sums of their products are exact in float, in whatever order."""
+    """Small integers: sums of their products are exact in float, in any order."""
     return [float((at * 7 + salt * 5) % 9 - 4) for at in range(COUNT)]
 
 
@@ -47,24 +47,24 @@ def packed(values: Sequence[float]) -> ctypes.Array:
 
 
 def check_product(data: bytes, left: Sequence[float], right: Sequence[float]) -> None:
-    """By columns, as BLAS does."""
+    """Checks a product whose matrices are stored by columns, as in BLAS."""
     expected = [sum(left[row + SIZE * at] * right[at + SIZE * column] for at in range(SIZE))
                 for column in range(SIZE) for row in range(SIZE)]
     if list(struct.unpack(f"{COUNT}f", data)) != expected:
-        raise Wrong("a product is not the CPU's")
+        raise Wrong("a product differs from the CPU's")
 
 
 def check_softmax(data: bytes, values: Sequence[float]) -> None:
-    """Of each row of SIZE."""
+    """Checks the softmax of each row of SIZE."""
     made = struct.unpack(f"{COUNT}f", data)
     for start in range(0, COUNT, SIZE):
         powers = [math.exp(value) for value in values[start:start + SIZE]]
         if any(abs(made[start + at] - power / sum(powers)) > 1e-5 for at, power in enumerate(powers)):
-            raise Wrong("a softmax is not the CPU's")
+            raise Wrong("a softmax differs from the CPU's")
 
 
 class Computation:
-    """Of some matrices, which are on the GPU before the memory for the result. `compute` queues it to the stream."""
+    """A computation with matrices, which are on the GPU in front of the memory for the result. `compute` queues it."""
 
     def __init__(self, gpu, stream, values: List[List[float]]):
         self.gpu, self.stream, self.values = gpu, stream, values
@@ -89,7 +89,7 @@ class Computation:
 
 
 class Product(Computation):
-    """Of two matrices."""
+    """A product of two matrices."""
 
     def __init__(self, gpu, stream, salt: int):
         super().__init__(gpu, stream, [matrix(salt), matrix(salt + 1)])
@@ -99,7 +99,7 @@ class Product(Computation):
 
 
 class Blas(Product):
-    """A product by BLAS, whose functions cuBLAS and rocBLAS name alike but for these."""
+    """A product by cuBLAS or rocBLAS, whose functions have the same names except for these."""
 
     CREATE, SET_STREAM, SGEMM, NOT_TRANSPOSED = "", "", "", 0
 
@@ -115,7 +115,7 @@ class Blas(Product):
 
 
 class BlasLt(Product):
-    """A product by cublasLt..., or by hipblasLt..., which has the same functions and wants an algorithm named."""
+    """A product by cublasLt..., or by hipblasLt..., which has the same functions and needs an algorithm."""
 
     PREFIX, COMPUTE_32F = "", 0
     REAL_32F = 0
@@ -143,7 +143,7 @@ class BlasLt(Product):
 
 
 class Softmax(Computation):
-    """Of SIZE images with SIZE channels of one pixel."""
+    """A softmax of SIZE images with SIZE channels of one pixel."""
 
     def __init__(self, gpu, stream, salt: int):
         super().__init__(gpu, stream, [matrix(salt)])

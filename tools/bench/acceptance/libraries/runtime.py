@@ -1,4 +1,4 @@
-"""HIP's or CUDA's own: a graph that is launched again and again, with fills between, on the default stream of each thread.
+"""The runtime itself: a graph that is launched again and again, with fills between, on each thread's default stream.
 
 Thread rule: a Work belongs to the thread that made it.
 """
@@ -15,11 +15,11 @@ QUARTER = calls_program.BYTES // 4
 
 
 def load() -> None:
-    """Its library is open already."""
+    """Nothing to load: its library is open already."""
 
 
 def fill_of(salt: int, number: int) -> tuple:
-    """Where, and with what."""
+    """The place and value of a fill."""
     return number * 4 * FILLED % (calls_program.BYTES - FILLED), (salt + number) % 251
 
 
@@ -33,8 +33,8 @@ def expected(data: bytes, salt: int) -> bytes:
 
 
 class Work:
-    """The graph turns the data by a quarter. No kernels: HIP 5.2 leaves those of a module out of graphs, and crashes where they are
-    launched on a thread's default stream; calls_program.py has them."""
+    """The graph rotates the data by a quarter. It has no kernels: HIP 5.2 leaves a module's kernels out of graphs, and crashes if they
+    are launched on a thread's default stream; calls_program.py has them."""
 
     def __init__(self, _library, gpu, stream, salt: int):
         self.gpu, self.salt, self.calls, self.stream = gpu, salt, calls_program.Calls(gpu), ctypes.c_void_p(PER_THREAD)
@@ -57,5 +57,5 @@ class Work:
         made = (ctypes.c_ubyte * calls_program.BYTES)()
         self.gpu.to_host(made, self.memory, self.stream)
         if bytes(made) != self.expected:
-            raise Wrong("what graphs and fills made is not the CPU's")
+            raise Wrong("the data after graphs and fills differs from the CPU's")
         return bytes(made)
