@@ -145,6 +145,13 @@ void DeviceTracker::AwaitRoom(std::uint64_t epoch, std::uint32_t rooms) {
   }
 }
 
+bool DeviceTracker::LacksMarkers() const {
+  const Lock lock(mutex_);
+  return markers_.IsFailing() && std::none_of(streams_.begin(), streams_.end(), [](const auto& entry) {
+           return entry.second.work.OldestMarked() != nullptr;
+         });
+}
+
 void DeviceTracker::WakeWaiting() {
   const Lock lock(mutex_);
   admission_.Waiters().Wake();

@@ -86,6 +86,9 @@ class DeviceTracker {
   // Looks at the markers for a thread that waits for room; records one where there is none to wait for. It will be back
   // after `nap_ns`: until then the agent leaves the looking to it.
   void PollForRoom(std::uint64_t nap_ns);
+  // Nothing in flight has a marker, and the runtime refuses one: waiting for room would be waiting for a proof that
+  // only the waiting thread may bring.
+  bool LacksMarkers() const;
   // Those that sleep look again for themselves: who looked is no longer there, or who may go on has changed.
   void WakeWaiting();
   // There is no room: the host is far ahead of the device, and waits for it (admission.h).

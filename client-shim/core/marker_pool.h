@@ -30,6 +30,7 @@ class MarkerPool {
       marker = vendor_->create_marker(device_);
     }
     lock.lock();
+    is_failing_ = marker == nullptr;
     return marker;
   }
   bool UnlockToRecord(std::unique_lock<std::mutex>& lock, void* marker, void* stream) {
@@ -40,12 +41,15 @@ class MarkerPool {
       is_recorded = vendor_->record_marker(device_, marker, stream);
     }
     lock.lock();
+    is_failing_ = !is_recorded;
     return is_recorded;
   }
   // Of one that is not used any more. Null: nothing.
   void Give(void* marker) {
     if (marker != nullptr) Keep(marker);
   }
+  // The runtime refused the last one that was to be made or recorded.
+  bool IsFailing() const { return is_failing_; }
   // They are gone with their device.
   void Drop() { free_.clear(); }
 
@@ -56,6 +60,7 @@ class MarkerPool {
   const int device_;
   const Vendor* const vendor_;
   std::vector<void*> free_;
+  bool is_failing_ = false;
 };
 
 }  // namespace xschedd::shim

@@ -155,7 +155,8 @@ void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, Track
   Session* const session = launch->use.Get();
   DeviceTracker* const tracker = launch->on_device.Tracker();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
-  // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
+  // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take; and
+  // there is none where no marker can be had.
   const auto patience_from = [&](std::uint64_t now) {
     const bool is_gated = (GateWord(session, slot) & abi::kFlagMask) != 0;
     return std::max(is_gated ? session->LeaseUntilNs() : now + kStreamStillNs,
@@ -169,7 +170,7 @@ void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, Track
     const std::uint32_t word = GateWord(session, slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_gated = (word & abi::kFlagMask) != 0 && session->IsAlive();
-    const bool is_bound = (is_gated || stream_gate_.IsOn()) && now < patience;
+    const bool is_bound = (is_gated || stream_gate_.IsOn()) && now < patience && !tracker->LacksMarkers();
     const bool is_held = is_gated && is_bound && (word & abi::kHeld) != 0;
     if (std::exchange(seen, word) != word) tracker->WakeWaiting();
     const bool passes = is_held && WaitForTurn(session, slot, submission);

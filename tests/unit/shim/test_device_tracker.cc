@@ -117,6 +117,21 @@ TEST_CASE_METHOD(Fixture, "a thread that waits for the window makes a marker whe
   CHECK(TryLaunch(Key(16), Window{500, 1}));
 }
 
+TEST_CASE_METHOD(Fixture, "where no marker can be recorded there is nothing to wait for", "[tracker]") {
+  const Window window{500, 1};
+  vendor.refuses_to_record = true;
+  TryLaunch(Key(16), window);
+  CHECK_FALSE(TryLaunch(Key(16), window));
+  tracker.PollForRoom(0);
+  CHECK(tracker.LacksMarkers());
+  vendor.refuses_to_record = false;
+  tracker.PollForRoom(0);
+  CHECK_FALSE(tracker.LacksMarkers());
+  vendor.refuses_to_record = true;
+  TryLaunch(Key(32), window);
+  CHECK_FALSE(tracker.LacksMarkers());  // one that was recorded before will be reached
+}
+
 TEST_CASE_METHOD(Fixture, "a marker on a stream that stands still does not stand for another stream", "[tracker]") {
   TryLaunch(Key(16));
   tracker.PollForRoom(0);

@@ -59,7 +59,9 @@ TEST_CASE("where none is free one is made, and recorded with the lock let go", "
   CHECK(is_free);
   CHECK(lock.owns_lock());
   CHECK(vendor.is_relaxed_in_calls);
+  CHECK_FALSE(pool.IsFailing());
   vendor.refuses_to_record = true;
   CHECK_FALSE(pool.UnlockToRecord(lock, marker, nullptr));
   CHECK(lock.owns_lock());
+  CHECK(pool.IsFailing());
 }

@@ -58,6 +58,10 @@ EXPORT int hipEventCreate(uint64_t** event) {
   *event = calloc(1, sizeof **event);
   return *event != NULL ? kSuccess : 2;
 }
+EXPORT int hipEventDestroy(uint64_t* event) {
+  free(event);
+  return kSuccess;
+}
 EXPORT int hipEventRecord(uint64_t* event, void* stream) {
   (void)stream;
   __atomic_store_n(event, __atomic_load_n(&done_ns, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
