@@ -64,7 +64,9 @@ EXPORT int hipEventDestroy(uint64_t* event) {
 }
 EXPORT int hipEventRecord(uint64_t* event, void* stream) {
   (void)stream;
-  __atomic_store_n(event, __atomic_load_n(&done_ns, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  const uint64_t now = now_ns();
+  const uint64_t done = __atomic_load_n(&done_ns, __ATOMIC_RELAXED);
+  __atomic_store_n(event, done > now ? done : now, __ATOMIC_RELAXED);
   return kSuccess;
 }
 EXPORT int hipEventQuery(uint64_t* event) {
@@ -75,6 +77,7 @@ EXPORT int hipEventSynchronize(uint64_t* event) {
   return kSuccess;
 }
 EXPORT int hipEventElapsedTime(float* milliseconds, uint64_t* from, uint64_t* to) {
+  if (hipEventQuery(from) != kSuccess || hipEventQuery(to) != kSuccess) return kNotReady;
   *milliseconds = (float)((double)*to - (double)*from) / 1e6f;
   return kSuccess;
 }
