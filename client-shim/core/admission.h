@@ -14,6 +14,7 @@
 // Pure but for RoomWaiters: no clock, no runtime. Thread rule: guarded by its device's lock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "client-shim/core/room_waiters.h"
@@ -28,7 +29,12 @@ class Admission {
   explicit Admission(const TrackedStreams* streams) : streams_(streams) {}
 
   // ---- may a launch of `cost_ns` (0: unknown) join
-  // Counting all that is in flight.
+  // Counting all that is in flight, and what is promised. False: without what is promised there may be some.
+  bool HasRoomBesidePromises(const Window& window, std::uint64_t cost_ns) const {
+    return window.us == 0 ||
+           (cost_ns != 0 && in_flight_.cost_ns + promised_ns_ + cost_ns <= std::uint64_t{window.us} * 1000);
+  }
+  // Counting all that is in flight. Nothing is promised.
   bool HasRoom(const Window& window, std::uint64_t cost_ns) const { return shim::HasRoom(window, in_flight_, cost_ns); }
   // On `stream`, counting only what must be counted of other streams. Looks at each stream.
   bool HasRoomBeside(const Window& window, const TrackedStream& stream, std::uint64_t cost_ns,
@@ -43,12 +49,23 @@ class Admission {
     return weight_ns;
   }
   // The call of an admitted launch has returned. What it launched stays in flight.
-  static void Leave(TrackedStream* stream) {
-    if (stream->admitted > 0) --stream->admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
+  static void Leave(TrackedStream* stream, std::uint32_t launches = 1) {
+    stream->admitted -=
+        std::min(stream->admitted, launches);  // 0: the stream was destroyed meanwhile, and this state is a new one
   }
   void Remove(TrackedStream* stream, const InFlight& part) {
     in_flight_.Remove(part);
     stream->in_flight.Remove(part);
+  }
+  // What a stream's account may admit by itself (stream_accounts.h), until it is folded or the grant is taken back.
+  std::uint64_t PromisedNs() const { return promised_ns_; }
+  void Promise(std::uint64_t room_ns) { promised_ns_ += room_ns; }
+  void EndPromise(std::uint64_t room_ns) { promised_ns_ -= std::min(promised_ns_, room_ns); }
+  // Launches that an account has admitted.
+  void Fold(TrackedStream* stream, const InFlight& begun) {
+    Add(stream, begun);
+    stream->admitted += begun.launches;
+    stream->turn += begun.launches;
   }
   // A part of what is in flight on the stream counts another amount now.
   void Reweigh(TrackedStream* stream, std::uint64_t before_ns, std::uint64_t now_ns) {
@@ -79,10 +96,9 @@ class Admission {
   // ---- the window that was asked for last, for display
   // Whether it is another one, but for the guard.
   bool SetWindow(const Window& window) {
-    if (window_.us == window.us && window_.floor == window.floor) [[likely]]
-      return false;
+    const bool is_another = window_.us != window.us || window_.floor != window.floor;
     window_ = window;
-    return true;
+    return is_another;
   }
   const Window& LastWindow() const { return window_; }
 
@@ -97,6 +113,7 @@ class Admission {
 
   const TrackedStreams* const streams_;
   InFlight in_flight_;  // of all streams
+  std::uint64_t promised_ns_ = 0;
   Window window_;
   RoomWaiters waiters_;
   bool is_host_ahead_ = false;

@@ -78,8 +78,8 @@ class Captures {
   std::condition_variable recorded_;
   std::vector<void*> open_;  // the streams that captures began on
   std::atomic<int> any_{0};
-  std::atomic<int> recording_{0};
   std::atomic<bool> is_forbidden_{false};
+  alignas(64) std::atomic<int> recording_{0};  // written by threads that synchronise, beside what each launch reads
 };
 
 // While it lives, no capture forbids the calling thread anything, nor is one broken by what it calls

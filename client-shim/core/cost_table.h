@@ -85,14 +85,15 @@ class CostTable {
     return sum;
   }
 
-  // A launch of `key` succeeded, when launches took `average_ns`. `place`: where it was when it was looked for.
-  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0, std::uint16_t place = 0) {
+  // Launches of `key` succeeded, when launches took `average_ns`. `place`: where it was when it was looked for.
+  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0, std::uint16_t place = 0,
+                std::uint32_t launches = 1) {
     if (key == 0) return;
     Entry* entry = entries_[place].key == key ? &entries_[place] : FindOrAdd(key);
     entry->function = function;
     if (entry->cost_ns == 0) entry->average_ns = average_ns;
     entry->used = ++clock_;
-    ++entry->launches;
+    entry->launches += launches;
   }
 
   // Whether the next launch of `key` should be timed. Only a kind that was launched with success before, so that a
@@ -103,6 +104,10 @@ class CostTable {
     if (entry->chosen < kFirstTimed) return true;
     if (entry->is_suspect && entry->launches - entry->timed_at >= entry->suspicion) return true;
     return is_marked && now_ns >= entry->timed_at_ns + kRestNs;
+  }
+  // Whether that may be so for the kind that was found there, though no marker is due.
+  bool WantsTiming(std::uint16_t place) const {
+    return entries_[place].chosen < kFirstTimed || entries_[place].is_suspect;
   }
   void ChosenForTiming(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
@@ -177,7 +182,8 @@ class CostTable {
       entry.timed = 0;
   }
 
-  // Whether some cost has changed by more than a quarter since the last call.
+  // Whether some cost has changed by more than a quarter since TakeJump was called last.
+  bool HasJumped() const { return has_jumped_; }
   bool TakeJump() { return has_jumped_ && std::exchange(has_jumped_, false); }
 
  private:

@@ -33,10 +33,13 @@ bool DeviceLaunch::Admit(const Window& window, bool force) {
   return IsVoid() || AdmitLocked(State(), window, force);
 }
 
-// Where there is room beside everything, the streams need not be looked at; here there is none.
-[[gnu::noinline]] bool DeviceLaunch::HasRoomBeside(const TrackedStream& stream, const Window& window,
-                                                   std::uint64_t cost_ns) const {
-  return tracker_->admission_.HasRoomBeside(window, stream, cost_ns, MonotonicNs()) || tracker_->captures_->Forbid();
+// Where there is room beside everything, the streams need not be looked at; here there is none as long as some of it is
+// promised.
+[[gnu::noinline]] bool DeviceLaunch::HasRoom(const TrackedStream& stream, const Window& window,
+                                             std::uint64_t cost_ns) const {
+  tracker_->TakeBackAll();
+  return tracker_->admission_.HasRoom(window, cost_ns) ||
+         tracker_->admission_.HasRoomBeside(window, stream, cost_ns, MonotonicNs()) || tracker_->captures_->Forbid();
 }
 
 void DeviceLaunch::AwaitRoom() {
@@ -153,6 +156,19 @@ void DeviceLaunch::BeginWait(bool drains) {
   }
   tracker.markers_.Give(stop_);
   tracker.AfterSettling();
+}
+
+// What comes next on the stream need not come here, if this was as most are.
+[[gnu::noinline]] void DeviceLaunch::Grant() {
+  if (!IsVoid()) tracker_->GrantAccount(&State(), key_, function_, weight_ns_);
+}
+
+[[gnu::noinline]] void DeviceLaunch::LeaveByDevice(bool ok, bool finished) {
+  if (stage_ != Stage::kAdmitted && stage_ != Stage::kOnAccount) [[unlikely]]
+    return LeaveOtherwise(ok, finished);
+  stage_ = Stage::kLeft;
+  const std::lock_guard lock(tracker_->mutex_);
+  UnlockToLeave(true, ok, finished);
 }
 
 // What was not admitted, or whose call may have waited. What could not even enter, for want of memory, leaves nothing.

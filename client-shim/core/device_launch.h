@@ -4,6 +4,9 @@
 //   made ──Enter──► entered ──Admit──► admitted ──Start──► (BeginWait) ──► the call ──Leave──► left
 //      └────────────── Begin: all three, with the lock taken once ─────┘
 //
+// Where its stream has an account for it (stream_accounts.h), Begin and Leave take the account's lock alone; Leave
+// takes the device's if the account is no longer what it was, or the launch did not do what most do.
+//
 //   entered    the client is busy, and the launch counts for nothing else yet
 //   admitted   it counts against the window
 //   left       a success is counted; a launch that was not admitted or has failed leaves no trace, nor does an object
@@ -67,13 +70,15 @@ class DeviceLaunch {
     Relock& operator=(const Relock&) = delete;
     Lock lock;
   };
-  enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kMayWait, kDrains };
+  enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kOnAccount, kMayWait, kDrains };
 
   // The parts, with the lock held. Functions named Unlock... may release it for a call of the runtime, and hold it
   // again when they return.
+  bool BeginOnAccount(const Window& window, bool may_time, std::uint64_t now_ns);
+  bool LeaveAccount(bool ok, bool finished);
   void EnterLocked(std::uint64_t now_ns);
   bool AdmitLocked(TrackedStream& stream, const Window& window, bool force);
-  bool HasRoomBeside(const TrackedStream& stream, const Window& window, std::uint64_t cost_ns) const;
+  bool HasRoom(const TrackedStream& stream, const Window& window, std::uint64_t cost_ns) const;
   void UnlockToStart(TrackedStream& stream, bool may_time);
   void UnlockToLeave(bool was_admitted, bool ok, bool finished);
   void LeaveWithNothing(bool was_admitted, bool ok);
@@ -83,7 +88,9 @@ class DeviceLaunch {
   // `is_due`: also for another reason than that the launch was timed.
   void UnlockToMarkEnd(const TrackedStream& stream, bool is_due);
   void BecomeBusy(TrackedStream* stream);
+  void LeaveByDevice(bool ok, bool finished);
   void LeaveOtherwise(bool ok, bool finished);
+  void Grant();
   void Abandon() noexcept;
 
   // The session has been replaced since it entered, or the device was reset.
@@ -99,13 +106,19 @@ class DeviceLaunch {
   const StreamKey stream_;
   const LaunchKey key_;
   const LaunchKey function_;
-  TrackedStream* state_;         // as long as `forgets_` is the streams'
-  std::uint64_t epoch_;          // of the tracker, when it entered
-  std::uint64_t weight_ns_;      // what it was admitted with
-  std::uint64_t drained_batch_;  // with kDrains: what the call proves
-  void* stop_ = nullptr;         // the marker to launch with, if the launch is to be timed
-  std::uint32_t window_us_;      // that it was admitted to
-  std::uint32_t forgets_;        // of the streams, when it entered
+  TrackedStream* state_;     // as long as `forgets_` is the streams'
+  std::uint64_t epoch_;      // of the tracker, when it entered
+  std::uint64_t weight_ns_;  // what it was admitted with
+  union {
+    std::uint64_t drained_batch_;  // with kDrains: what the call proves
+    struct {
+      std::uint32_t grant;
+      std::uint8_t place, kind;
+    } on_account_;  // with kOnAccount: where it is counted
+  };
+  void* stop_ = nullptr;     // the marker to launch with, if the launch is to be timed
+  std::uint32_t window_us_;  // that it was admitted to
+  std::uint32_t forgets_;    // of the streams, when it entered
   union {
     std::uint32_t rooms_;  // until it is admitted: of those that wait, when there was none for it
     std::uint32_t turn_;   // then: of the stream
@@ -115,9 +128,39 @@ class DeviceLaunch {
   bool is_known_;  // what it costs
 };
 
+// ---- on an account
+
+[[gnu::always_inline]] inline bool DeviceLaunch::BeginOnAccount(const Window& window, bool may_time,
+                                                                std::uint64_t now_ns) {
+  StreamAccounts& accounts = tracker_->accounts_;
+  const std::uintptr_t owner = StreamAccounts::OwnerOf(stream_);
+  const std::size_t place = accounts.Of(owner);
+  if (place == StreamAccounts::kAccounts || !accounts.AreOpen()) return false;
+  StreamAccount::Begun begun;
+  if (!accounts.At(place).Begin(owner, window, key_, function_, may_time, now_ns, &begun)) return false;
+  state_ = begun.stream;
+  epoch_ = begun.epoch;
+  weight_ns_ = begun.weight_ns;
+  window_us_ = window.us;
+  forgets_ = begun.forgets;
+  turn_ = 0;  // it is not timed
+  place_ = begun.place;
+  is_known_ = true;
+  on_account_ = {begun.grant, static_cast<std::uint8_t>(place), begun.kind};
+  stage_ = Stage::kOnAccount;
+  return true;
+}
+
+[[gnu::always_inline]] inline bool DeviceLaunch::LeaveAccount(bool ok, bool finished) {
+  StreamAccounts& accounts = tracker_->accounts_;
+  return ok && !finished && accounts.AreOpen() &&
+         accounts.At(on_account_.place).Leave(on_account_.grant, on_account_.kind);
+}
+
 // ---- entered
 
 [[gnu::always_inline]] inline bool DeviceLaunch::Begin(const Window& window, bool may_time, std::uint64_t now_ns) {
+  if (BeginOnAccount(window, may_time, now_ns)) return true;
   const std::lock_guard lock(tracker_->mutex_);
   EnterLocked(now_ns);
   if (!AdmitLocked(*state_, window, false)) return false;
@@ -145,14 +188,15 @@ class DeviceLaunch {
 [[gnu::always_inline]] inline bool DeviceLaunch::AdmitLocked(TrackedStream& stream, const Window& window, bool force) {
   DeviceTracker& tracker = *tracker_;
   CostTable& costs = tracker.times_.Costs();
+  tracker.TakeBack(stream_);
   if (window.us != 0 && costs.TakeJump()) [[unlikely]]
     tracker.Reprice();
   if (tracker.admission_.SetWindow(window)) [[unlikely]]
-    tracker.PublishLimit();
+    tracker.WindowChanged();
   const CostTable::Known known = costs.CostOf(key_);
   std::uint64_t cost_ns = known.cost_ns;
   if (cost_ns == 0) cost_ns = costs.ReckonedCostNs(key_, function_, tracker.times_.Average().AverageNs());
-  if (!force && !tracker.admission_.HasRoom(window, cost_ns) && !HasRoomBeside(stream, window, cost_ns)) {
+  if (!force && !tracker.admission_.HasRoomBesidePromises(window, cost_ns) && !HasRoom(stream, window, cost_ns)) {
     rooms_ = tracker.admission_.Waiters().Rooms();
     return false;
   }
@@ -182,17 +226,18 @@ class DeviceLaunch {
 // ---- left
 
 [[gnu::always_inline]] inline void DeviceLaunch::Leave(bool ok, bool finished) {
-  if (stage_ != Stage::kAdmitted) [[unlikely]]
-    return LeaveOtherwise(ok, finished);
-  stage_ = Stage::kLeft;
-  const std::lock_guard lock(tracker_->mutex_);
-  UnlockToLeave(true, ok, finished);
+  if (stage_ == Stage::kOnAccount && LeaveAccount(ok, finished)) [[likely]] {
+    stage_ = Stage::kLeft;
+  } else {
+    LeaveByDevice(ok, finished);
+  }
 }
 
 [[gnu::always_inline]] inline void DeviceLaunch::UnlockToLeave(bool was_admitted, bool ok, bool finished) {
   DeviceTracker& tracker = *tracker_;
   if (IsVoid()) [[unlikely]]
     return tracker.markers_.Give(stop_);
+  tracker.TakeBack(stream_);  // it may have begun there
   --tracker.entered_;
   if (!ok || finished || !was_admitted) [[unlikely]]
     return LeaveWithNothing(was_admitted, ok);
@@ -210,6 +255,7 @@ class DeviceLaunch {
       tracker.captures_->Any() || !tracker.streams_.MayMarkElsewhere(stream_);
   if (stop_ != nullptr || is_due) [[unlikely]]
     UnlockToMarkEnd(stream, is_due);
+  if (is_known_ && key_ != 0) Grant();
 }
 
 }  // namespace xschedd::shim

@@ -113,6 +113,7 @@ void DeviceTracker::PollForRoom(std::uint64_t nap_ns) {
 
 void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
+  FoldAll();
   UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
   UnlockToMarkEach(
@@ -159,6 +160,7 @@ void DeviceTracker::WakeWaiting() {
 
 void DeviceTracker::NoteHostAhead() {
   const Lock lock(mutex_);
+  TakeBackAll();  // each launch looks whether the host is still ahead
   admission_.NoteHostAhead();
   UpdateWaits();
 }
@@ -180,6 +182,7 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
 
 std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
+  FoldAll();
   now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
   const bool is_used = reports_.Submitted() != looked_at_;
   looked_at_ = reports_.Submitted();

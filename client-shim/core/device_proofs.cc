@@ -25,6 +25,7 @@ bool IsOpen(const TrackedStream& stream) {
 // ---- what has finished is settled ----------------------------------------------------------------------------------
 
 void DeviceTracker::Settle(const StreamKey& key, TrackedStream& stream, std::uint64_t last_batch) {
+  TakeBack(key);
   if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
     admission_.Waiters().MoreRoom();
@@ -44,6 +45,7 @@ void DeviceTracker::Settle(const StreamKey& key, TrackedStream& stream, std::uin
 
 void DeviceTracker::UnlockToFinishSettling(Lock& lock) {
   measuring_.UnlockToMeasure(lock);
+  if (times_.Costs().HasJumped()) TakeBackAll();  // they know the costs of before
   unpinned_.notify_all();
   PublishLimit();
   AfterSettling();
@@ -69,12 +71,15 @@ void DeviceTracker::Reprice() {
 Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
+  if (scope == SyncScope::kDevice) FoldAll();
+  Fold(key);
   if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, IsOpen);
   const TrackedStream* const own = streams_.Known(key);
   if (scope == SyncScope::kStream && own != nullptr && IsOpen(*own)) UnlockToMark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
-  for (auto& [other, stream] : streams_)
-    CloseOpen(stream);
+  for (auto& [other, stream] : streams_) {
+    if (scope == SyncScope::kDevice || TrackedStreams::IsWaitedFor(key, other, stream)) CloseOpen(stream);
+  }
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
   const bool is_query = scope == SyncScope::kQuery;
   if (!is_query) {
@@ -104,6 +109,7 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
 
 void DeviceTracker::BeginImplicitSync() {
   Lock lock(mutex_);
+  FoldAll();
   UnlockToMarkEach(lock, IsOpen);
   ++implicit_syncs_;
   unpinned_.wait_for(lock, kLongestRecording, [this] { return !streams_.IsAnyPinned(); });
@@ -115,6 +121,7 @@ void DeviceTracker::EndImplicitSync(bool ok) {
     --implicit_syncs_;
     return;  // the runtime keeps an error for the program, and a call of ours would overwrite it
   }
+  FoldAll();
   UnlockForEach(
       [this](const StreamKey& key, const TrackedStream& stream) {
         return streams_.MayMarkElsewhere(key) && (!stream.work.IsIdle() || stream.own_marker != 0);
@@ -147,16 +154,18 @@ void DeviceTracker::UnlockToAsk(Lock& lock, const StreamKey& key) {
 
 // ---- markers of ours in a query's way ------------------------------------------------------------------------------
 
-bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {
+bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) {
   const Lock lock(mutex_);
+  Fold(key);
   const TrackedStream* const stream = streams_.Known(key);
   if (stream == nullptr) return false;
   if (stream->pins > 0) return true;  // one is being recorded
   return stream->admitted == 0 && stream->work.IsMarked() && now_ns < stream->recorded_ns + kFreshNs;
 }
 
-bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
+bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) {
   const Lock lock(mutex_);
+  FoldAll();
   bool is_behind = false;
   for (const auto& [other, stream] : streams_) {
     if (!TrackedStreams::IsWaitedFor(key, other, stream)) continue;
@@ -166,8 +175,9 @@ bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
   return is_behind;
 }
 
-bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) const {
+bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) {
   const Lock lock(mutex_);
+  FoldAll();
   if (entered_ > 0 || reports_.Launched() > 0) return true;
   return std::any_of(streams_.begin(), streams_.end(), [now_ns](const auto& entry) {
     const TrackedStream& stream = entry.second;
@@ -187,6 +197,7 @@ void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
 
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
   const Lock lock(mutex_);
+  Fold(key);
   TrackedStream* const stream = streams_.Known(key);
   if (stream == nullptr || stream->work.IsIdle()) {
     events_.erase(event);

@@ -63,9 +63,9 @@ class DeviceReports {
   bool HasDeadline() const { return deadline_ns_ != 0; }
 
   // ---- counters
-  void AddLaunched() {
-    ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
-    ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
+  void AddLaunched(std::uint32_t launches = 1) {
+    ledger_->submitted.store(submitted_ += launches, std::memory_order_relaxed);
+    ledger_->in_flight.store(launched_ += launches, std::memory_order_relaxed);
   }
   // The rest is in the ledger after the next Publish.
   void AddFinished() {

@@ -10,6 +10,7 @@ namespace xschedd::shim {
 
 void DeviceTracker::Reset(TrackerSink* sink) {
   const Lock lock(mutex_);
+  TakeBackAll();
   for (auto& [key, stream] : streams_) {
     stream.work.ForEachMarker([this](void* marker) { markers_.Give(marker); });
     stream.ForgetWork();
@@ -30,6 +31,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 // The newest batch of the stream; 0: none.
 std::uint64_t DeviceTracker::CloseOpen(TrackedStream& stream) {
+  Fold(stream.activity.stream);
   if (stream.work.HasOpen()) stream.work.Close(next_batch_++);
   return stream.work.NewestBatch();
 }
@@ -44,6 +46,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   std::optional<Captures::Elsewhere> elsewhere;
   if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
   void* marker = markers_.UnlockToTake(lock);
+  TakeBack(key);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
   const bool may_mark = in == In::kOwnLaunch || MayMarkNow(key);
   if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
@@ -77,6 +80,8 @@ void DeviceTracker::AfterSettling() {
   streams_.ForgetGone();
   if (reports_.HasDeadline() || deadlines_->Any()) UpdateDeadline();
   reports_.Publish(times_.TotalNs());
+  // Where there is an account with a grant, there is work: this only makes sure that nothing goes on behind an idle.
+  if (entered_ == 0 && reports_.Launched() == 0) TakeBackAll();
   if (entered_ > 0 || reports_.Launched() > 0 || !reports_.IsBusy()) return UpdateWaits();
   admission_.ForgetHostAhead();
   reports_.SetIdle();
@@ -97,6 +102,7 @@ void DeviceTracker::UpdateDeadline() {
 
 void DeviceTracker::DeadlinesChanged() {
   const Lock lock(mutex_);
+  TakeBackAll();
   for (auto& [key, stream] : streams_) {
     const bool is_busy = !stream.work.IsIdle() || stream.admitted > 0;
     if (is_busy && stream.busy_since_ns == 0) stream.busy_since_ns = MonotonicNs();
@@ -108,12 +114,14 @@ void DeviceTracker::DeadlinesChanged() {
 
 void DeviceTracker::PrepareForCapture() {
   Lock lock(mutex_);
+  TakeBackAll();
   UnlockToMarkEach(lock, [](const TrackedStream& stream) { return !stream.work.IsMarked(); });
 }
 
 void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
   Lock lock(mutex_);
   streams_.NoteMade(handle, non_blocking);
+  if (!non_blocking) TakeBack(StreamKey{});
   // From now on a marker on the legacy default stream is a barrier in a blocking one's way; one may be under way.
   if (!non_blocking) unpinned_.wait(lock, [this] { return marking_legacy_ == 0; });
 }
@@ -127,9 +135,11 @@ void DeviceTracker::ForgetStream(void* handle) {
   // Recording takes microseconds; the runtime would make the destroying thread wait just the same.
   unpinned_.wait(lock, [stream] { return stream->pins == 0; });
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
+  TakeBack(key);
   CloseOpen(*stream);
   Settle(key, *stream, next_batch_);
   markers_.Give(stream->work.EndTime());
+  accounts_.Free(StreamAccounts::OwnerOf(key));
   streams_.Forget(key);
   UnlockToFinishSettling(lock);
 }
@@ -150,6 +160,8 @@ void DeviceTracker::ForgetThread(std::uint64_t thread) {
 void DeviceTracker::ForgetDevice() {
   Lock lock(mutex_);
   unpinned_.wait(lock, [this] { return !measuring_.IsUnderWay() && !is_polling_ && !streams_.IsAnyPinned(); });
+  TakeBackAll();
+  accounts_.FreeAll();
   streams_.ForgetAll();
   events_.clear();
   markers_.Drop();
@@ -164,6 +176,7 @@ void DeviceTracker::ForgetDevice() {
 
 std::vector<Activity> DeviceTracker::TakeActivity() {
   const Lock lock(mutex_);
+  FoldAll();
   std::vector<Activity> result;
   for (auto& [key, stream] : streams_) {
     if (stream.activity.launches == 0 && stream.activity.completions == 0) continue;
@@ -173,8 +186,9 @@ std::vector<Activity> DeviceTracker::TakeActivity() {
   return result;
 }
 
-std::uint64_t DeviceTracker::InFlightNs() const {
+std::uint64_t DeviceTracker::InFlightNs() {
   const Lock lock(mutex_);
+  FoldAll();
   return admission_.InFlightNs();
 }
 

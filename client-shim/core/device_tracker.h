@@ -3,6 +3,7 @@
 //
 //   device_launch.h    one launch, from entering to leaving     stream_work.h     what is unsettled on one stream
 //   tracked_streams.h  the streams                              admission.h       who may launch now
+//   stream_accounts.h  launches that need not come here
 //   marker_pool.h      markers                                  device_times.h    what work took and costs
 //   measuring.h        when settled work began and ended        device_reports.h  what the daemon is told
 //
@@ -32,7 +33,8 @@
 // could stand still by it. So such a launch has a marker of its own, always.
 //
 // Thread rule: any thread. The lock is never held over a call of the runtime, nor over a wait; what is called Unlock...
-// lets it go for that, and has it again when it returns. In steady state a launch allocates nothing.
+// lets it go for that, and has it again when it returns. In steady state a launch allocates nothing, and has an account
+// in which it is counted without the lock: whoever looks at what is counted folds the accounts first.
 #pragma once
 
 #include <condition_variable>
@@ -50,6 +52,7 @@
 #include "client-shim/core/interface.h"
 #include "client-shim/core/marker_pool.h"
 #include "client-shim/core/measuring.h"
+#include "client-shim/core/stream_accounts.h"
 #include "client-shim/core/tracked_streams.h"
 #include "client-shim/core/window.h"
 
@@ -69,7 +72,8 @@ class DeviceTracker {
   // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
   // measured, and the window lets everybody in, because nothing could be waited for.
   DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
-      : times_(vendor),
+      : accounts_(captures, deadlines),
+        times_(vendor),
         vendor_(vendor),
         captures_(captures),
         deadlines_(deadlines),
@@ -111,17 +115,17 @@ class DeviceTracker {
   // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
   // what a query finds unfinished. One that is older is behind work of the program, which may be unfinished.
   static constexpr std::uint64_t kFreshNs = 300'000;
-  bool IsFreshlyMarked(const StreamKey& stream, std::uint64_t now_ns) const;
+  bool IsFreshlyMarked(const StreamKey& stream, std::uint64_t now_ns);
   // Whether all that the program has submitted to the stream is known to have finished, but a marker of ours, of
   // whatever age, may not be reached yet: one behind an event that the program has waited for, or one that another
   // thread was recording while the program synchronised. Of the legacy default stream: the same of all streams that it
   // waits for.
-  bool IsBehindOwnMarker(const StreamKey& stream) const;
+  bool IsBehindOwnMarker(const StreamKey& stream);
   // Whether that may be so for any stream now or later: work is counted here, behind which one may be recorded, or a
   // marker of ours was recorded less than kMarkerIsOldNs ago, and nothing has shown yet that it is reached. The age is
   // for a stream that is never asked about again.
   static constexpr std::uint64_t kMarkerIsOldNs = 100'000'000;
-  bool HasOwnMarkers(std::uint64_t now_ns) const;
+  bool HasOwnMarkers(std::uint64_t now_ns);
   // That marker is behind something that nobody knows of here (a wait for an event or a value): no longer so.
   void LeaveOwnMarker(const StreamKey& stream);
   // Looks at the oldest marker of each stream.
@@ -151,14 +155,15 @@ class DeviceTracker {
 
   std::vector<Activity> TakeActivity();
   // Known GPU time of what is in flight.
-  std::uint64_t InFlightNs() const;
+  std::uint64_t InFlightNs();
   bool IsBusy() const;
   // Streams that are known here: what each look at them costs.
   std::size_t Streams() const;
   // `see`(stream, what it has in flight, when that moved last) of each, under the lock.
   template <typename See>
-  void SeeStreams(See see) const {
+  void SeeStreams(See see) {
     const Lock lock(mutex_);
+    FoldAll();
     for (const auto& [key, stream] : streams_)
       see(key.handle, stream.in_flight, stream.progress_ns);
   }
@@ -183,6 +188,27 @@ class DeviceTracker {
     TrackedStream* const stream_;
   };
   enum class In { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
+
+  // ---- accounts (device_accounts.cc)
+  // Behind a launch of `key` that was alone on the stream: what comes next there may need the device no more.
+  void GrantAccount(TrackedStream* stream, LaunchKey key, LaunchKey function, std::uint64_t weight_ns);
+  // What was launched by now is in the figures here: of a stream, of all.
+  void Fold(const StreamKey& key) {
+    if (accounts_.Granted() != 0) FoldIfGranted(key, false);
+  }
+  void FoldAll() {
+    if (accounts_.Granted() != 0) FoldEach(false);
+  }
+  // And what comes next there comes here.
+  void TakeBack(const StreamKey& key) {
+    if (accounts_.Granted() != 0) FoldIfGranted(key, true);
+  }
+  void TakeBackAll() {
+    if (accounts_.Granted() != 0) FoldEach(true);
+  }
+  void FoldIfGranted(const StreamKey& key, bool takes_back);
+  void FoldEach(bool takes_back);
+  void FoldPlace(std::size_t place, bool takes_back);
 
   // ---- markers
   // Whether a marker may be recorded outside of the stream's own launches now.
@@ -222,8 +248,13 @@ class DeviceTracker {
   // ---- reports
   void UpdateWaits() { reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead()); }
   void UpdateDeadline();
+  void WindowChanged() {
+    TakeBackAll();  // what they have is room of the one before
+    PublishLimit();
+  }
   void PublishLimit() { reports_.PublishLimit(LaunchLimit(admission_.LastWindow(), times_.Average())); }
 
+  StreamAccounts accounts_;
   DeviceTimes times_;
   DeviceReports reports_;
   const Vendor* const vendor_;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kSliceNs = 10'000'000;
 Result<Session*> SessionPool::Take(Mapping board, Mapping ledger, int eventfd, const abi::Layout& layout,
                                    const Session* published) {
   for (Session* session : sessions_) {
-    const bool is_free = session != published && session->users_.load() == 0;  // seq_cst: see SessionUse
+    const bool is_free = session != published && !session->IsUsed();
     const bool fits = session->board_bytes_ == layout.board_bytes && session->ledger_bytes_ == layout.ledger_bytes;
     if (is_free && fits) return session->MoveIn(&board, &ledger, eventfd, layout);
   }

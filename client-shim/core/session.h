@@ -7,6 +7,9 @@
 // any thread, except for what is marked as the agent's.
 #pragma once
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -79,7 +82,22 @@ class Session {
   std::function<void()> on_busy_;
   const std::size_t board_bytes_;
   const std::size_t ledger_bytes_;
-  std::atomic<std::uint32_t> users_{0};
+  // Threads that use it, each counted in one of many: a count for all would wander between the cores of those that
+  // launch.
+  struct alignas(64) Users {
+    std::atomic<std::uint32_t> count{0};
+  };
+  static constexpr unsigned kUsersBits = 6;
+  // The calling thread's.
+  Users& UsersHere() {
+    return users_[static_cast<std::size_t>(::pthread_self() * 0x9e3779b97f4a7c15ull >> (64 - kUsersBits))];
+  }
+  bool IsUsed() const {
+    // seq_cst: see SessionUse.
+    return std::any_of(users_.begin(), users_.end(), [](const Users& users) { return users.count.load() != 0; });
+  }
+
+  std::array<Users, std::size_t{1} << kUsersBits> users_;
   int eventfd_;
   DescriptorIdentity board_object_;
   DescriptorIdentity ledger_object_;
@@ -100,21 +118,22 @@ class SessionPool {
   std::vector<Session*> sessions_;
 };
 
-// A thread's use of the session that is published: it stays what it is for so long. Null: there is none.
+// A thread's use of the session that is published: it stays what it is for so long. Null: there is none. Thread rule:
+// begins and ends on one thread.
 class SessionUse {
  public:
   explicit SessionUse(const std::atomic<Session*>& published) {
     // seq_cst, all: the agent publishes another and then looks whether this one is used. Either it sees us here, or we
     // see the other. A Session is never freed, so counting in one that is over does no harm.
     for (session_ = published.load(); session_ != nullptr; session_ = published.load()) {
-      session_->users_.fetch_add(1);
+      session_->UsersHere().count.fetch_add(1);
       if (published.load() == session_) return;
-      session_->users_.fetch_sub(1);
+      session_->UsersHere().count.fetch_sub(1);
     }
   }
   // release: what this thread did with it is over for who sees it unused.
   ~SessionUse() {
-    if (session_ != nullptr) session_->users_.fetch_sub(1, std::memory_order_release);
+    if (session_ != nullptr) session_->UsersHere().count.fetch_sub(1, std::memory_order_release);
   }
   SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
   SessionUse& operator=(SessionUse&&) = delete;

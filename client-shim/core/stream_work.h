@@ -70,11 +70,11 @@ class StreamWork {
   std::uint64_t UnmarkedNs() const { return unmarked_ns_; }
   TimedFrom From() const { return from_; }
 
-  // A launch came behind all others.
-  void Launched(LaunchKey key, std::uint64_t cost_ns) {
-    open_.Add(InFlight{1, cost_ns});
-    open_mix_.Add(key);
-    unmarked_ns_ += cost_ns;
+  // Launches of a kind, each of which costs that much, came behind all others.
+  void Launched(LaunchKey key, std::uint64_t cost_ns, std::uint32_t launches = 1) {
+    open_.Add(InFlight{launches, launches * cost_ns});
+    open_mix_.Add(key, launches);
+    unmarked_ns_ += launches * cost_ns;
   }
   // The open work becomes a batch, even if there is none.
   void Close(std::uint64_t id, LaunchKey timed = 0) {

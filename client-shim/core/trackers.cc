@@ -45,7 +45,7 @@ void Trackers::NoteStream(int device, void* stream, unsigned flags) {
 
 bool Trackers::HasOwnMarkers(std::uint64_t now_ns) const {
   bool has = false;
-  ForEach([&](std::uint32_t, const DeviceTracker& tracker) { has = has || tracker.HasOwnMarkers(now_ns); });
+  ForEach([&](std::uint32_t, DeviceTracker& tracker) { has = has || tracker.HasOwnMarkers(now_ns); });
   return has;
 }
 

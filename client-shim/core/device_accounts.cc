@@ -1,0 +1,74 @@
+// DeviceTracker's use of its streams' accounts: when one gets a grant, and how what is in it comes into the device's
+// figures.
+#include <algorithm>
+#include <bit>
+
+#include "client-shim/core/device_tracker.h"
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+// The part of the window that may be promised or in flight where something is promised, and the part of what is left of
+// it that one account gets. Where there is less room, each launch asks the device, which knows all that is in flight.
+constexpr std::uint64_t RoomToPromiseNs(const Window& window, std::uint64_t counted_ns) {
+  const std::uint64_t most_ns = std::uint64_t{window.us} * 1000 / 4 * 3;
+  return counted_ns < most_ns ? (most_ns - counted_ns) / 4 : 0;
+}
+
+}  // namespace
+
+void DeviceTracker::GrantAccount(TrackedStream* stream, LaunchKey key, LaunchKey function, std::uint64_t weight_ns) {
+  const StreamKey& its = stream->activity.stream;
+  const std::uintptr_t owner = StreamAccounts::OwnerOf(its);
+  const bool is_alone = stream->admitted == 0 && stream->pins == 0 && !stream->work.IsIdle();
+  if (owner == StreamAccounts::kNobody || !is_alone || !streams_.MayMarkElsewhere(its)) return;
+  if (!accounts_.AreOpen() || admission_.IsHostAhead()) return;
+  const Window& window = admission_.LastWindow();
+  const std::uint64_t room_ns = window.us == 0
+                                    ? StreamAccount::kNoLimit
+                                    : RoomToPromiseNs(window, admission_.InFlightNs() + admission_.PromisedNs());
+  // For one launch at most it is not worth it.
+  if (room_ns < 2 * weight_ns || IsMarkerDue(window.us, stream->work.UnmarkedNs() + 2 * weight_ns, weight_ns, 0))
+    return;
+  const std::size_t place = accounts_.Make(owner);
+  if (place == StreamAccounts::kAccounts) return;
+  if (window.us != 0) admission_.Promise(room_ns);
+  accounts_.Grant(
+      place,
+      {owner, stream, epoch_, streams_.Forgets(), window, room_ns, stream->work.UnmarkedNs(), stream->marked_at_ns},
+      times_.Costs(), key, function);
+}
+
+void DeviceTracker::FoldIfGranted(const StreamKey& key, bool takes_back) {
+  const std::uintptr_t owner = StreamAccounts::OwnerOf(key);
+  if (owner == StreamAccounts::kNobody) return;
+  const std::size_t place = accounts_.Of(owner);
+  if (place != StreamAccounts::kAccounts && accounts_.IsGranted(place)) FoldPlace(place, takes_back);
+}
+
+void DeviceTracker::FoldEach(bool takes_back) {
+  for (std::uint64_t rest = accounts_.Granted(); rest != 0; rest &= rest - 1)
+    FoldPlace(static_cast<std::size_t>(std::countr_zero(rest)), takes_back);
+}
+
+void DeviceTracker::FoldPlace(std::size_t place, bool takes_back) {
+  std::uint32_t left = 0;
+  const auto launched = [&](TrackedStream* stream, const StreamAccount::Kind& kind) {
+    stream->work.Launched(kind.key, kind.weight_ns, kind.left);
+    stream->activity.launches += kind.left;
+    times_.Costs().Launched(kind.key, kind.function, times_.Average().AverageNs(), kind.place, kind.left);
+    left += kind.left;
+  };
+  const StreamAccount::Folded folded = accounts_.At(place).Fold(takes_back, launched);
+  if (takes_back) accounts_.NoteTakenBack(place);
+  admission_.EndPromise(folded.promised_ns);
+  admission_.Fold(folded.stream, InFlight{folded.begun, folded.begun_ns});
+  Admission::Leave(folded.stream, left);
+  entered_ += folded.begun;
+  entered_ -= left;
+  last_submit_ns_ = std::max(last_submit_ns_, folded.last_ns);
+  if (left > 0) reports_.AddLaunched(left);
+}
+
+}  // namespace xschedd::shim
