@@ -19,8 +19,8 @@
 // first. Folded at any moment, the figures are what they were without accounts. A launch whose grant was taken back
 // meanwhile leaves by the device, as any other.
 //
-// Thread rule: Of, any thread, no lock. Begin and Leave, any thread; they take the account's lock alone, which nobody
-// holds over a call or a wait. The rest under the device's lock, which comes first.
+// Thread rule: Of, any thread, no lock. Begin and Leave, any thread; they try the account's lock alone, and go to the
+// device if another thread has it. The rest under the device's lock, which comes first.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <utility>
 
+#include "client-shim/core/brief_lock.h"
 #include "client-shim/core/captures.h"
 #include "client-shim/core/cost_table.h"
 #include "client-shim/core/deadlines.h"
@@ -88,8 +88,8 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
   // False: it has to go to the device.
   bool Begin(std::uintptr_t owner, const Window& window, LaunchKey key, LaunchKey function, bool may_time,
              std::uint64_t now_ns, Begun* begun) {
-    const std::lock_guard lock(mutex_);
-    if (!is_granted_ || terms_.owner != owner || terms_.window != window) return false;
+    const BriefHold hold(&lock_, BriefHold::How::kTry);
+    if (!hold.IsHeld() || !is_granted_ || terms_.owner != owner || terms_.window != window) return false;
     const std::size_t number = NumberOf(key);
     const Kind& kind = kinds_[number];
     if (kind.key != key || key == 0 || kind.function != function || (may_time && kind.wants_time)) return false;
@@ -108,8 +108,8 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
   }
   // After a success. False: the grant has been taken back, and the launch has to leave by the device.
   bool Leave(std::uint32_t grant, std::uint8_t kind) {
-    const std::lock_guard lock(mutex_);
-    if (grant != grant_) return false;
+    const BriefHold hold(&lock_, BriefHold::How::kTry);
+    if (!hold.IsHeld() || grant != grant_) return false;
     ++kinds_[kind].left;
     left_kinds_ |= std::uint32_t{1} << kind;
     return true;
@@ -117,7 +117,7 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
 
   // ---- under the device's lock
   void Grant(const Terms& terms, const CostTable& costs, LaunchKey key, LaunchKey function) {
-    const std::lock_guard lock(mutex_);
+    const BriefHold hold(&lock_, BriefHold::How::kWait);
     if (terms_.owner != terms.owner) known_kinds_ = 0;
     terms_ = terms;
     promised_ns_ = terms.room_ns == kNoLimit ? 0 : terms.room_ns;
@@ -133,7 +133,7 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
   // Calls left(stream, kind) for each kind that was left since the last fold. `takes_back`: and ends the grant.
   template <typename Left>
   Folded Fold(bool takes_back, Left left) {
-    const std::lock_guard lock(mutex_);
+    const BriefHold hold(&lock_, BriefHold::How::kWait);
     for (; left_kinds_ != 0; left_kinds_ &= left_kinds_ - 1) {
       Kind& kind = kinds_[static_cast<std::size_t>(std::countr_zero(left_kinds_))];
       left(terms_.stream, std::as_const(kind));
@@ -171,7 +171,7 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
     return true;
   }
 
-  std::mutex mutex_;
+  BriefLock lock_;
   std::uint32_t grant_ = 0;  // counts them; a launch that has another one's number leaves by the device
   bool is_granted_ = false;
   std::uint32_t begun_ = 0;       // since the last fold, as is what follows
