@@ -68,6 +68,7 @@ void DeviceTracker::FoldPlace(std::size_t place, bool takes_back) {
   entered_ += folded.begun;
   entered_ -= left;
   last_submit_ns_ = std::max(last_submit_ns_, folded.last_ns);
+  folded.stream->submitted_ns = std::max(folded.stream->submitted_ns, folded.last_ns);
   if (left > 0) reports_.AddLaunched(left);
 }
 

@@ -49,7 +49,7 @@ void DeviceLaunch::AwaitRoom() {
 void DeviceLaunch::Start(bool may_time) {
   const std::lock_guard lock(tracker_->mutex_);
   if (IsVoid()) return;
-  tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited
+  State().submitted_ns = tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited
   UnlockToStart(State(), may_time);
 }
 

@@ -177,6 +177,7 @@ class DeviceLaunch {
   stage_ = Stage::kEntered;
   // Of several threads the last to come here need not be the last that looked at the clock.
   if (tracker.last_submit_ns_ < now_ns) tracker.last_submit_ns_ = now_ns;
+  if (state_->submitted_ns < now_ns) state_->submitted_ns = now_ns;
   if (tracker.deadlines_->Any()) [[unlikely]]
     NewDeadline(state_);
   if (!tracker.reports_.IsBusy()) [[unlikely]]

@@ -56,7 +56,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   const std::uint64_t id = next_batch_++;
   stream.work.CloseToMark(id, timed);
   stream.own_marker = TrackedStream::kRecording;
-  stream.marked_at_ns = last_submit_ns_;
+  stream.marked_at_ns = stream.submitted_ns;
   const bool is_barrier = in == In::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
   const bool recorded = markers_.UnlockToRecord(lock, marker, key.handle);

@@ -47,13 +47,14 @@ struct TrackedStream {
   static constexpr std::uint64_t kRecording = ~std::uint64_t{0};
 
   StreamWork work;
-  InFlight in_flight;            // admitted or launched, and not settled; kept by Admission
-  std::uint32_t admitted = 0;    // threads that are admitted and have not left
-  std::uint32_t turn = 0;        // counts those admitted
-  std::uint64_t end_ns = 0;      // of the marker clock: the end of what was measured last
-  std::uint64_t started_ns = 0;  // when a start marker was recorded last
-  std::uint32_t left_out = 0;    // start markers since then that were not needed
-  std::uint64_t marked_at_ns = 0;
+  InFlight in_flight;              // admitted or launched, and not settled; kept by Admission
+  std::uint32_t admitted = 0;      // threads that are admitted and have not left
+  std::uint32_t turn = 0;          // counts those admitted
+  std::uint64_t end_ns = 0;        // of the marker clock: the end of what was measured last
+  std::uint64_t started_ns = 0;    // when a start marker was recorded last
+  std::uint32_t left_out = 0;      // start markers since then that were not needed
+  std::uint64_t submitted_ns = 0;  // when somebody last asked to submit to it and had not to wait
+  std::uint64_t marked_at_ns = 0;  // that, when it was marked last
   // A marker of ours that may not be reached yet: batches from this number on were begun after it had been recorded.
   // 0: none; kRecording: it is being recorded.
   std::uint64_t own_marker = 0;

@@ -312,6 +312,7 @@ struct Chance : Accounts {
       default:
         AnyLaunch();
     }
+    if (Under(8) != 0) return;  // nearly always there is more than one launch in the accounts
     const std::uint64_t in_flight_ns = tracker.InFlightNs();
     seen.push_back(std::to_string(in_flight_ns) + " ns of " + std::to_string(sink.in_flight) + ", " +
                    std::to_string(sink.submitted) + " submitted, " + std::to_string(sink.completed) + " completed, " +
