@@ -187,6 +187,15 @@ class Arbiter {
     return holders_.ModeOf(own.group) != BenefitMemory::Mode::kHeld &&
            groups_[own.group].rank.priority > devices_[own.device].bottom_priority;
   }
+  // No attached group is above it or its equal.
+  bool IsAloneOnTop(const Tenant& tenant) const {
+    const DeviceView& device = devices_[tenant.device];
+    return device.top_group == tenant.group && device.second.priority < device.top.priority;
+  }
+  // It has a deadline, and meets it beside others that are not restrained at all.
+  bool IsInTimeAnyway(const Tenant& tenant) const {
+    return tenant.deadline_after_ns != 0 && holders_.ModeOf(tenant.group) == kCheapest;
+  }
   // Only those that can be held throughout, and sharers: where a device time-slices processes, two sharers side by side
   // would be charged for each other's slices.
   bool TakesTurns(std::uint32_t tenant) const {

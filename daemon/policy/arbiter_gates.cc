@@ -79,7 +79,8 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
                .guarded = gate.why == Why::kGuard,
                .can_be_held = CanBeHeld(index),
                .takes_turns = TakesTurns(index),
-               .somebody_can_be = device.can_be_held};
+               .somebody_can_be = device.can_be_held,
+               .lets_others_run = LetsOthersRun(index) && IsAloneOnTop(tenant) && !IsInTimeAnyway(tenant)};
   if (RunsBeside(tenant)) {
     const Allowance beside = AllowanceOf(device.active_mode);
     of.beside_us = device.several_beside ? beside.slice_of_several_us : beside.slice_us;

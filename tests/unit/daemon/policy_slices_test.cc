@@ -27,6 +27,8 @@ TEST_CASE("slices: every case") {
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = true}, kLongSliceUs},
       {{.can_be_held = false, .takes_turns = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = false}, 0},
+      {{.can_be_held = false, .takes_turns = false, .lets_others_run = true}, kLongSliceUs},
+      {{.can_be_held = true, .takes_turns = false, .lets_others_run = true}, 0},
       {{.beside_us = 500}, 500},
       {{.beside_us = 0}, 0},
       {{.beside_us = 1'000, .can_be_held = true, .takes_turns = true, .somebody_can_be = true}, 1'000},
@@ -90,7 +92,49 @@ TEST_CASE("slices: a group has the driver's own while the guard opens it") {
   CHECK(Slices(world.At(due + slot)) == Expected{20'000, 200});
 }
 
-TEST_CASE("slices: a group that lets those below run has the driver's own") {
+TEST_CASE("slices: a group that lets those below run has a long one if it is alone above all others") {
+  World world(1, 1);
+  world.state.settings.tolerance_percent = 5;
+  world.Add(1, 20, 0, true);
+  world.Add(2, 0, 0, true);
+  world.At(kNow);
+  const auto settle = [&world](std::size_t group, BenefitMemory::Mode mode) {
+    world.state.groups[group].memory.benefit.settled = mode;
+    world.state.groups[group].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
+  };
+  settle(0, BenefitMemory::Mode::kFree);
+  CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0});
+  SECTION("whether or not it is busy") {
+    world.state.tenants[0].busy = false;
+    world.state.tenants[0].idle_since_ns = kNow + 1;
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0});
+  }
+  SECTION("with a deadline only where that needs more than the others' good will") {
+    world.state.tenants[0].deadline_after_ns = 40 * kNsPerMs;
+    CHECK(Slices(world.At(kNow + 2)) == Expected{0, 0});
+    settle(0, BenefitMemory::Mode::kBesideWide);
+    CHECK(Slices(world.At(kNow + 3)) == Expected{20'000, 500});
+  }
+  SECTION("an equal takes it away") {
+    world.Add(3, 20, 0, false);
+    world.At(kNow + 2);
+    settle(0, BenefitMemory::Mode::kFree);
+    settle(2, BenefitMemory::Mode::kFree);
+    CHECK(Slices(world.At(kNow + 3))[0] == 0);
+  }
+  SECTION("a more important one takes it away, though it is idle") {
+    world.Add(3, 50, 0, false);
+    world.At(kNow + 2);
+    settle(2, BenefitMemory::Mode::kFree);
+    CHECK(Slices(world.At(kNow + 3))[0] == 0);
+  }
+  SECTION("nobody is below") {
+    world.state.tenants.pop_back();
+    CHECK(Slices(world.At(kNow + 2)) == Expected{0});
+  }
+}
+
+TEST_CASE("slices: a group that lets those below run has the driver's own where another may overtake it") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 50, 0, true);
@@ -120,9 +164,9 @@ TEST_CASE("slices: beside a group, as its mode says") {
     world.At(kNow);
     world.state.groups[0].memory.benefit.settled = row.mode;
     world.state.groups[0].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
-    CHECK(Slices(world.At(kNow + 1)) == Expected{0, row.alone_us});
+    CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, row.alone_us});
     world.Add(3, 0, 0, true);
-    CHECK(Slices(world.At(kNow + 2)) == Expected{0, row.several_us, row.several_us});
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, row.several_us, row.several_us});
   }
 }
 
@@ -160,7 +204,7 @@ TEST_CASE("slices: several beside a group have 1 ms each, as long as all have re
   }
   SECTION("no attached group holds at all") {
     world.state.tenants.erase(world.state.tenants.begin());
-    CHECK(Slices(world.At(kNow + 2)) == Expected{0, 1'000, 1'000});
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 1'000, 1'000});
   }
 }
 
