@@ -99,9 +99,8 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
       return false;
     if (terms_.room_ns != kNoLimit) terms_.room_ns -= weight_ns;
     terms_.unmarked_ns += weight_ns;
-    begun_ns_ += weight_ns;
     ++begun_;
-    last_ns_ = std::max(last_ns_, now_ns);
+    last_ns_ = now_ns;  // of several threads the last to come here may have looked at the clock a moment before another
     *begun = Begun{
         terms_.stream, terms_.epoch, weight_ns, terms_.forgets, grant_, kind.place, static_cast<std::uint8_t>(number)};
     return true;
@@ -120,6 +119,7 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
     const BriefHold hold(&lock_, BriefHold::How::kWait);
     if (terms_.owner != terms.owner) known_kinds_ = 0;
     terms_ = terms;
+    folded_ns_ = terms.unmarked_ns;
     promised_ns_ = terms.room_ns == kNoLimit ? 0 : terms.room_ns;
     const std::size_t own = NumberOf(key);
     kinds_[own] = Kind{key, function};
@@ -140,10 +140,10 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
       kind.left = 0;
     }
     // What was begun is in flight by itself from here on.
-    const std::uint64_t kept_ns = takes_back || terms_.room_ns == kNoLimit ? 0 : promised_ns_ - begun_ns_;
-    const Folded folded{terms_.stream, begun_ns_, last_ns_, promised_ns_ - kept_ns, begun_};
+    const std::uint64_t begun_ns = terms_.unmarked_ns - std::exchange(folded_ns_, terms_.unmarked_ns);
+    const std::uint64_t kept_ns = takes_back || terms_.room_ns == kNoLimit ? 0 : promised_ns_ - begun_ns;
+    const Folded folded{terms_.stream, begun_ns, last_ns_, promised_ns_ - kept_ns, begun_};
     promised_ns_ = kept_ns;
-    begun_ns_ = 0;
     begun_ = 0;
     if (takes_back) {
       is_granted_ = false;
@@ -176,7 +176,7 @@ class alignas(128) StreamAccount {  // a line and the one that a processor fetch
   bool is_granted_ = false;
   std::uint32_t begun_ = 0;       // since the last fold, as is what follows
   std::uint32_t left_kinds_ = 0;  // a bit for each
-  std::uint64_t begun_ns_ = 0;
+  std::uint64_t folded_ns_ = 0;   // of what is not marked
   std::uint64_t last_ns_ = 0;
   std::uint64_t promised_ns_ = 0;  // of the window's room, and not folded
   std::uint32_t known_kinds_ = 0;  // likewise, of all that there are
