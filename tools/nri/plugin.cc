@@ -168,7 +168,7 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& created, cons
     return let_through(put.error().Line());
   }
   ended_.erase(plan.claim.name());
-  live_[container.id()] = {pod, Trimmed(container), plan.claim, plan.lines};
+  live_[container.id()] = {pod, Trimmed(container), plan.claim, plan.lines, {}};
   Adjust(container, plan.claim.name(), shim, *preload, *response.mutable_adjust());
   return response;
 }
@@ -292,6 +292,31 @@ void Plugin::Renew(const std::string& id, Live& live) {
   to_put_.insert(id);
 }
 
+bool Plugin::PutNext() {
+  auto next = to_put_.upper_bound(tried_);
+  if (next == to_put_.end()) next = to_put_.begin();
+  tried_ = *next;
+  if (const auto found = live_.find(tried_); found != live_.end()) {
+    Live& live = found->second;
+    const Result<void> put = claims_.Put(live.claim);
+    const std::string fault = put ? "" : put.error().Line();
+    if (fault != live.fault && !fault.empty())
+      say_(ContainerText(live.pod, live.container) +
+           ": its claim could not be put again, and is tried every second: " + fault);
+    live.fault = fault;
+    if (!put) return false;
+  }
+  to_put_.erase(next);
+  return true;
+}
+
+bool Plugin::DeleteNext() {
+  const auto name = ended_.begin();
+  if (!claims_.Delete(*name)) return false;
+  ended_.erase(name);
+  return true;
+}
+
 std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now) {
   // First, so that what wakes the plugin is read.
   FollowChanges(now >= next_look_);
@@ -304,17 +329,15 @@ std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now
   if (must_compare_) {
     is_done = CompareWithDaemon();
     next_look_ = now + kLook;
-  } else if (!to_put_.empty()) {
-    const std::string container = *to_put_.begin();
-    const auto live = live_.find(container);
-    if (live != live_.end()) is_done = claims_.Put(live->second.claim).has_value();
-    if (is_done) to_put_.erase(container);
+  } else if (!to_put_.empty() && (ended_.empty() || !deletes_next_)) {
+    is_done = PutNext();
   } else {
-    const std::string name = *ended_.begin();
-    is_done = claims_.Delete(name).has_value();
-    if (is_done) ended_.erase(name);
+    is_done = DeleteNext();
   }
-  if (!is_done) next_try_ = now + kRetry;
+  if (!is_done) {
+    next_try_ = now + kRetry;
+    deletes_next_ = !deletes_next_;  // what the daemon refuses keeps nothing else waiting
+  }
   return std::chrono::milliseconds{0};
 }
 

@@ -56,6 +56,7 @@ class Plugin {
     api::Container container;        // what names it
     v1::Claim claim;                 // unnamed: it is not known that it has one
     std::vector<std::string> lines;  // what was said of its annotations last
+    std::string fault;               // why its claim could not be put again, as it was said
   };
 
   api::CreateContainerResponse Create(const api::PodSandbox& pod, const api::Container& container);
@@ -72,6 +73,9 @@ class Plugin {
   void ForgetUnused(const std::string& pod_uid);
   void FollowChanges(bool every);
   void Renew(const std::string& id, Live& live);
+  // Of what waits, each in its turn. False: it did not succeed, and still waits.
+  bool PutNext();
+  bool DeleteNext();
 
   NodePaths paths_;
   Claims& claims_;
@@ -83,6 +87,8 @@ class Plugin {
   std::map<std::string, api::PodSandbox> synced_pods_;
   std::set<std::string> ended_;   // claims to delete
   std::set<std::string> to_put_;  // containers whose claims have changed, or the daemon has lost
+  std::string tried_;             // of these, the last one
+  bool deletes_next_ = false;
   PodFiles files_;
   std::map<std::string, std::string> file_faults_;  // by pod's uid: what was said last
   bool must_compare_ = false;                       // claims of containers that are gone may be left

@@ -27,6 +27,7 @@ class FakeClaims : public Claims {
  public:
   Result<void> Put(const xschedd::v1::Claim& claim) override {
     if (is_down) return xschedd::Fail("no daemon");
+    if (claim.name() == refused) return xschedd::Fail("refused");
     there[claim.name()] = claim;
     return {};
   }
@@ -44,6 +45,7 @@ class FakeClaims : public Claims {
   }
   std::map<std::string, xschedd::v1::Claim> there;
   bool is_down = false;
+  std::string refused;
 };
 
 struct Test {
@@ -148,6 +150,29 @@ TEST_CASE("a claim that could not be deleted is tried again a second later") {
   test.now += std::chrono::seconds(1);
   test.Settle();
   CHECK(test.claims.there.empty());
+}
+
+TEST_CASE("a claim that the daemon refuses keeps nothing else waiting, and is reported once") {
+  Test test;
+  const std::string third(64, '3');
+  for (const std::string& id : {std::string(kFirst), std::string(kSecond), third})
+    test.Create(Test::Request(id));
+  test.claims.there.erase(kFirstClaim);
+  test.claims.there.erase(kSecondClaim);
+  test.claims.refused = kFirstClaim;
+  test.Call("StopContainer", Test::Request(third).SerializeAsString());
+  for (int second = 10; second < 20; ++second) {
+    test.now += std::chrono::seconds(1);
+    test.Settle();
+  }
+  CHECK(test.claims.there.size() == 1);
+  CHECK(test.claims.there.count(kSecondClaim) == 1);
+  CHECK(test.said == std::vector<std::string>{"pod ml/web-1, container main: its claim could not be put again, and is "
+                                              "tried every second: refused"});
+  test.claims.refused.clear();
+  test.now += std::chrono::seconds(10);
+  test.Settle();
+  CHECK(test.claims.there.count(kFirstClaim) == 1);
 }
 
 TEST_CASE("after a restart, claims of containers that are gone end, and others' claims stay") {
