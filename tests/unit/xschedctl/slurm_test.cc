@@ -1,4 +1,6 @@
 // The GPU priority of a Slurm job, and how squeue's answer, a cgroup's path and the file of limits are read.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -196,9 +198,11 @@ TEST_CASE("the account of steps is bounded, for all to read, and keeps the mode 
   };
   const auto mode = [](const std::string& file) { return fs::status(file).permissions(); };
   constexpr std::size_t kBytes = 8;
+  const mode_t umask = ::umask(077);
   for (const char* const line : {"one", "two"})
     REQUIRE(AppendUsage(path, line, kBytes));
   CHECK(text(path) == "one\ntwo\n");
+  ::umask(umask);
   CHECK((mode(path) & fs::perms::others_read) != fs::perms::none);
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   REQUIRE(AppendUsage(path, "three", kBytes));

@@ -14,7 +14,8 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+constexpr mode_t kMode = 0644;
 constexpr int kAttempts = 8;
 
 bool IsStillThere(int fd, const std::string& path) {
@@ -24,10 +25,18 @@ bool IsStillThere(int fd, const std::string& path) {
          open.st_dev == named.st_dev;
 }
 
+// A new file has its mode whatever the umask of the one that makes it, such as slurmd's.
+UniqueFd OpenOrMake(const std::string& path) {
+  UniqueFd made(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode));
+  if (made.IsValid()) return ::fchmod(made.Get(), kMode) == 0 ? std::move(made) : UniqueFd();
+  return UniqueFd(errno == EEXIST ? ::open(path.c_str(), kFlags) : -1);
+}
+
 // Locked, and not the one that another writer has just put aside.
 UniqueFd OpenLocked(const std::string& path) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    UniqueFd fd(::open(path.c_str(), kFlags, 0644));
+    UniqueFd fd = OpenOrMake(path);
+    if (!fd.IsValid() && errno == ENOENT) continue;  // put aside in between
     if (!fd.IsValid() || ::flock(fd.Get(), LOCK_EX) != 0) break;
     if (IsStillThere(fd.Get(), path)) return fd;
   }
