@@ -14,7 +14,7 @@ class Deadlines {
   static constexpr std::uint64_t kLongestUs = 3'600'000'000;  // as the protocol says
   static constexpr bool IsDeadline(std::uint64_t us) { return us <= kLongestUs; }
 
-  // Of every stream without one of its own. 0: none any more.
+  // For every stream without a deadline of its own. 0: removes it.
   void Set(std::uint64_t us) {
     const std::lock_guard lock(mutex_);
     process_us_ = us;
@@ -29,7 +29,7 @@ class Deadlines {
     }
     Count();
   }
-  // relaxed: whoever sets a deadline tells the trackers afterwards (DeviceTracker::DeadlinesChanged).
+  // relaxed: after each change, DeviceTracker::DeadlinesChanged makes launches see it.
   bool Any() const { return any_.load(std::memory_order_relaxed); }
   // In microseconds; 0: none.
   std::uint64_t Of(void* stream) const {

@@ -38,13 +38,13 @@ void OwnHolds::ReleaseStream(void* stream) {
 
 std::uint64_t OwnHolds::UntilNs(int device, void* stream) const {
   std::uint64_t until = 0;
-  const auto take = [&until](const auto& holds, const auto& key) {
+  const auto include = [&until](const auto& holds, const auto& key) {
     const auto found = holds.find(key);
     if (found != holds.end()) until = std::max(until, found->second);
   };
-  take(devices_, kAllDevices);
-  take(devices_, device);
-  take(streams_, stream);
+  include(devices_, kAllDevices);
+  include(devices_, device);
+  include(streams_, stream);
   return until;
 }
 
