@@ -25,7 +25,7 @@
 namespace xschedd::shim {
 namespace {
 
-// The longest wait for room while nothing finishes, where launches are known to take longer than the lease.
+// The longest wait for room, where launches are known to take longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 
 // How often launches that are not counted check whether markers still keep them from the fast launch path.

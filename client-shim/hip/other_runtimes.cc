@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client-shim/hip/runtime.h"
+#include "client-shim/hip/runtime_cache.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/say.h"
 
@@ -19,20 +20,7 @@ constexpr char kProbe[] = "hipRuntimeGetVersion";
 std::atomic<uint64_t> g_generation{0};
 std::atomic<bool> g_reported{false};
 
-// Which runtime a caller belongs to. No lock, so that a child of fork cannot find it taken: a reader that sees the same
-// key before and after has what belongs to it.
-struct Known {
-  std::atomic<uint64_t> key{0};
-  std::atomic<uint64_t> base{0};
-  std::atomic<uint64_t> dynamic{0};
-};
-constexpr unsigned kKnown = 256;
-Known g_known[kKnown];
-
-// Addresses of user space have 47 bits; what the loader did since makes an answer old.
-uint64_t KeyOf(const void* caller, uint64_t generation) {
-  return (reinterpret_cast<uintptr_t>(caller) << 16) | (generation & 0xffff);
-}
+constinit RuntimeCache g_cache{};
 
 int IndexOf(const void* address, const ElfObject* runtimes, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
@@ -93,20 +81,11 @@ ElfObject RuntimeOf(const void* caller) {
 }
 
 void* OtherRuntimesFunction(const void* caller, const char* name, const ElfObject& scheduled) {
-  const uint64_t key = KeyOf(caller, LoaderGeneration());
-  Known& known = g_known[(reinterpret_cast<uintptr_t>(caller) >> 2) % kKnown];
+  const uint64_t generation = LoaderGeneration();
   ElfObject runtime;
-  const bool is_known = known.key.load(std::memory_order_acquire) == key;
-  runtime.base = known.base.load(std::memory_order_relaxed);
-  runtime.dynamic = known.dynamic.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (!is_known || known.key.load(std::memory_order_relaxed) != key) {
+  if (!g_cache.Find(caller, generation, &runtime)) {
     runtime = RuntimeOf(caller);
-    known.key.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    known.base.store(runtime.base, std::memory_order_relaxed);
-    known.dynamic.store(runtime.dynamic, std::memory_order_relaxed);
-    known.key.store(key, std::memory_order_release);
+    g_cache.Put(caller, generation, runtime);
   }
   if (!runtime.IsFound() || runtime.base == scheduled.base) return nullptr;
   ReportSecondRuntime();
