@@ -32,7 +32,7 @@ std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
 std::atomic<FrontEnd*> g_scheduled{nullptr};  // release: once it is prepared, and before the stage changes
 std::atomic<bool> g_reported_second{false};   // relaxed
-// The hints that are given before the client runs.
+// The program's latest hints, for the start of the client. seq_cst: see Start.
 std::atomic<int> g_priority{XSCHEDD_PRIORITY_NONE};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
@@ -164,6 +164,28 @@ bool IsSecondCopy() {
   return first != nullptr && !FindObjectByAddress(reinterpret_cast<const void*>(&g_stage)).Covers(first);
 }
 
+struct Hints {
+  int priority = XSCHEDD_PRIORITY_NONE;
+  unsigned weight = XSCHEDD_WEIGHT_NONE;
+  uint64_t deadline_us = kNoDeadline;
+  int streams = kAsEnvironmentSays;
+  bool operator==(const Hints&) const = default;
+};
+
+Hints RememberedHints() {
+  return {g_priority.load(std::memory_order_seq_cst), g_weight.load(std::memory_order_seq_cst),
+          g_deadline_us.load(std::memory_order_seq_cst), g_streams.load(std::memory_order_seq_cst)};
+}
+
+// Their results are not needed: the program got an answer when it gave the hints.
+void ApplyHints(const ClientTable& client, const Hints& hints, Hints* applied) {
+  if (hints.priority != applied->priority) client.set_priority(hints.priority);
+  if (hints.weight != applied->weight) client.set_weight(hints.weight);
+  if (hints.deadline_us != applied->deadline_us) client.set_deadline(hints.deadline_us);
+  if (hints.streams != applied->streams) client.schedule_streams(hints.streams != 0);
+  *applied = hints;
+}
+
 void Start(FrontEnd* front_end, const Library& library) {
   g_scheduled.store(front_end, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
@@ -175,16 +197,13 @@ void Start(FrontEnd* front_end, const Library& library) {
     BecomeInert();
     return;
   }
-  // What the application asked before counts; its answer was given then.
-  const int priority = g_priority.load(std::memory_order_relaxed);
-  if (priority != XSCHEDD_PRIORITY_NONE) client->set_priority(priority);
-  const unsigned weight = g_weight.load(std::memory_order_relaxed);
-  if (weight != 0) client->set_weight(weight);
-  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
-  if (deadline_us != kNoDeadline) client->set_deadline(deadline_us);
-  const int streams = g_streams.load(std::memory_order_relaxed);
-  if (streams != kAsEnvironmentSays) client->schedule_streams(streams != 0);
-  g_client.store(client, std::memory_order_release);
+  Hints applied;
+  ApplyHints(*client, RememberedHints(), &applied);
+  // seq_cst: a thread that gives a hint stores it and then looks for the client. Either it finds the client, or the
+  // hint is found here. Repeated, so that the latest one is applied last.
+  g_client.store(client, std::memory_order_seq_cst);
+  for (Hints latest = RememberedHints(); latest != applied; latest = RememberedHints())
+    ApplyHints(*client, latest, &applied);
   g_stage.store(kRunning, std::memory_order_release);
 }
 
@@ -238,7 +257,8 @@ const ClientTable* RunningClient(const FrontEnd* front_end) {
 }
 
 const ClientTable* RunningClient() {
-  return g_client.load(std::memory_order_acquire);
+  // seq_cst: see Start. On x86-64 it is the same load as acquire.
+  return g_client.load(std::memory_order_seq_cst);
 }
 
 bool IsInert() {
@@ -256,27 +276,27 @@ void NoteDevice(FrontEnd* front_end, int device) {
 }
 
 void RememberPriority(int priority) {
-  g_priority.store(priority, std::memory_order_relaxed);
+  g_priority.store(priority, std::memory_order_seq_cst);
 }
 
 void RememberWeight(unsigned weight) {
-  g_weight.store(weight, std::memory_order_relaxed);
+  g_weight.store(weight, std::memory_order_seq_cst);
 }
 
 void RememberDeadline(uint64_t us) {
-  g_deadline_us.store(us, std::memory_order_relaxed);
+  g_deadline_us.store(us, std::memory_order_seq_cst);
 }
 
 void RememberStreams(bool on) {
-  g_streams.store(on ? 1 : 0, std::memory_order_relaxed);
+  g_streams.store(on ? 1 : 0, std::memory_order_seq_cst);
 }
 
 void FillRemembered(xschedd_status* status) {
-  status->priority_hint = g_priority.load(std::memory_order_relaxed);
-  status->weight_hint = g_weight.load(std::memory_order_relaxed);
-  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
-  status->deadline_us = deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : deadline_us;
-  status->schedules_streams = g_streams.load(std::memory_order_relaxed) == 1;
+  const Hints hints = RememberedHints();
+  status->priority_hint = hints.priority;
+  status->weight_hint = hints.weight;
+  status->deadline_us = hints.deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : hints.deadline_us;
+  status->schedules_streams = hints.streams == 1;
   for (const FrontEnd* front_end : kFrontEnds)
     status->devices |= front_end->devices_seen.load(std::memory_order_relaxed);
 }

@@ -23,7 +23,8 @@ bool IsInert();
 // A device was made current: passed to the client if it runs, else remembered for its start.
 void NoteDevice(FrontEnd* front_end, int device);
 
-// The hint given by xschedd_set_priority before the client runs. XSCHEDD_PRIORITY_NONE: none.
+// The hint of xschedd_set_priority, for a client that starts later. XSCHEDD_PRIORITY_NONE: none. To be called before
+// RunningClient is asked, whether or not a client runs, so that a client that is just starting gets the hint, too.
 void RememberPriority(int priority);
 // The same for xschedd_set_weight and xschedd_set_deadline. A weight of 0: none. A deadline of 0 removes the
 // environment's.

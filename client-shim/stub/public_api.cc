@@ -82,27 +82,27 @@ XSCHEDD_API int xschedd_set_priority(int priority) {
   if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_priority(priority);
   RememberPriority(priority);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_priority(priority) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_weight(unsigned weight) {
   if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_weight(weight);
   RememberWeight(weight);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_weight(weight) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_deadline(xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_deadline(us);
   RememberDeadline(us);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_deadline(us) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_group(const char* group) {
@@ -171,9 +171,9 @@ XSCHEDD_API int xschedd_release_stream(void* stream) {
 XSCHEDD_API int xschedd_schedule_streams(int on) {
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->schedule_streams(on != 0);
   RememberStreams(on != 0);
-  return XSCHEDD_OK;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->schedule_streams(on != 0) : XSCHEDD_OK;
 }
 
 XSCHEDD_API int xschedd_get_status(xschedd_status* status) {
