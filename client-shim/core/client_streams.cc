@@ -8,8 +8,8 @@
 namespace xschedd::shim {
 namespace {
 
-// What streams below others may have in flight, so that little delays the more important ones. The size is the default
-// of the daemon's window_us.
+// The window of streams below others: small, so that their work hardly delays more important streams. The size is the
+// default of the daemon's window_us.
 constexpr Window kStreamWindow{500, 2, false};
 
 class TrackedWork : public StreamLoads {

@@ -11,13 +11,13 @@
 
 namespace xschedd::shim {
 
-// Where a tracker's reports and counters go: the ledger of the session. A test has its own.
+// Receives a tracker's reports and counters: the session's ledger, or a test's own.
 class TrackerSink {
  public:
   virtual ~TrackerSink() = default;
   // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
   virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
-  // Where the tracker keeps in_flight, window_limit, submitted, completed and gpu_time_ns. Stays where it is.
+  // The tracker writes in_flight, window_limit, submitted, completed and gpu_time_ns there. Always the same object.
   virtual abi::LedgerDevice& Counters() = 0;
   // Whether kWaits is to be reported now. Never blocks.
   virtual bool WantsWaits() const = 0;

@@ -140,7 +140,7 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
       add(terms_.stream, std::as_const(kind));
       kind.launched = 0;
     }
-    // What was begun counts as in flight from now on, and no longer as promised.
+    // From now on, launches that were begun count as in flight, and no longer as promised.
     const std::uint64_t begun_ns = terms_.unmarked_ns - std::exchange(folded_ns_, terms_.unmarked_ns);
     const std::uint64_t kept_ns = takes_back || terms_.room_ns == kNoLimit ? 0 : promised_ns_ - begun_ns;
     const Folded folded{terms_.stream, begun_ns, last_ns_, promised_ns_ - kept_ns, begun_};

@@ -55,8 +55,8 @@ inline std::uint32_t Floor(const Window& window) {
   return std::max<std::uint32_t>(window.floor, 1);
 }
 
-// What a launch counts against a window: its cost. If that is unknown, as after a start, so much that as many launches
-// as the floor allows fill the window.
+// The weight of a launch in a window: its cost or, if that is unknown, as after a start, the window divided by the
+// number of launches that the floor allows.
 inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
   return cost_ns != 0 ? cost_ns : std::uint64_t{window.us} * 1000 / Floor(window);
 }
