@@ -85,8 +85,7 @@ extern "C" void xschedd_library_failed(void) {
   g_client->GiveUp();
   Warn(
       "this process runs unscheduled from now on: gRPC failed, usually for lack of threads, file descriptors or "
-      "memory; "
-      "raise the limits (ulimit -u, -n, -v)");
+      "memory; raise the limits (ulimit -u, -n, -v)");
 }
 
 extern "C" __attribute__((visibility("default")))
