@@ -29,7 +29,7 @@ class Captures {
   void Begin(void* stream) {
     std::unique_lock lock(mutex_);
     open_.push_back(stream);
-    Count();
+    UpdateCount();
     recorded_.wait_for(lock, kLongestWait, [this] { return recording_.load(std::memory_order_seq_cst) == 0; });
   }
   // Also for a stream that is destroyed during its capture, or that was never captured.
@@ -38,10 +38,10 @@ class Captures {
     const auto found = std::find(open_.begin(), open_.end(), stream);
     if (found == open_.end()) return;
     open_.erase(found);
-    Count();
+    UpdateCount();
   }
   // relaxed: a thread that captures sees its own; others cannot order themselves against it in any case.
-  bool Any() const { return any_.load(std::memory_order_relaxed) != 0; }
+  bool Any() const { return open_count_.load(std::memory_order_relaxed) != 0; }
 
   // Permission to record on a stream outside of the program's own launch on it.
   class Elsewhere {
@@ -49,12 +49,12 @@ class Captures {
     explicit Elsewhere(Captures* captures) : captures_(captures) {
       // seq_cst, both: either this thread sees the capture, or Begin sees this recording.
       captures_->recording_.fetch_add(1, std::memory_order_seq_cst);
-      is_allowed_ = captures_->any_.load(std::memory_order_seq_cst) == 0;
+      is_allowed_ = captures_->open_count_.load(std::memory_order_seq_cst) == 0;
     }
     ~Elsewhere() {
       // seq_cst, both: either this thread sees the capture that waits, or Begin sees no recording.
       if (captures_->recording_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
-      if (captures_->any_.load(std::memory_order_seq_cst) == 0) return;
+      if (captures_->open_count_.load(std::memory_order_seq_cst) == 0) return;
       const std::lock_guard lock(captures_->mutex_);
       captures_->recorded_.notify_all();
     }
@@ -75,12 +75,12 @@ class Captures {
  private:
   static constexpr std::chrono::milliseconds kLongestWait{20};
 
-  void Count() { any_.store(static_cast<int>(open_.size()), std::memory_order_seq_cst); }
+  void UpdateCount() { open_count_.store(static_cast<int>(open_.size()), std::memory_order_seq_cst); }
 
   std::mutex mutex_;
   std::condition_variable recorded_;
   std::vector<void*> open_;  // the streams that captures began on
-  std::atomic<int> any_{0};
+  std::atomic<int> open_count_{0};
   std::atomic<bool> are_calls_forbidden_{false};
   alignas(64) std::atomic<int> recording_{0};  // written by threads that synchronise, beside what each launch reads
 };

@@ -18,7 +18,7 @@ class Deadlines {
   void Set(std::uint64_t us) {
     const std::lock_guard lock(mutex_);
     process_us_ = us;
-    Count();
+    UpdateAny();
   }
   void SetStream(void* stream, std::uint64_t us) {
     const std::lock_guard lock(mutex_);
@@ -27,7 +27,7 @@ class Deadlines {
     } else {
       streams_.erase(stream);
     }
-    Count();
+    UpdateAny();
   }
   // relaxed: after each change, DeviceTracker::DeadlinesChanged makes launches see it.
   bool Any() const { return any_.load(std::memory_order_relaxed); }
@@ -43,7 +43,7 @@ class Deadlines {
   }
 
  private:
-  void Count() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
+  void UpdateAny() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
 
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::uint64_t> streams_;

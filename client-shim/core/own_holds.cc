@@ -10,13 +10,13 @@ namespace xschedd::shim {
 void OwnHolds::HoldDevice(int device, std::uint64_t until_ns) {
   const std::lock_guard lock(mutex_);
   devices_[device] = until_ns;
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::HoldStream(void* stream, std::uint64_t until_ns) {
   const std::lock_guard lock(mutex_);
   streams_[stream] = until_ns;
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::ReleaseDevice(int device) {
@@ -27,13 +27,13 @@ void OwnHolds::ReleaseDevice(int device) {
   } else {
     devices_.erase(device);
   }
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::ReleaseStream(void* stream) {
   const std::lock_guard lock(mutex_);
   streams_.erase(stream);
-  Count();
+  UpdateAny();
 }
 
 std::uint64_t OwnHolds::UntilNs(int device, void* stream) const {
@@ -60,7 +60,7 @@ bool OwnHolds::Wait(int device, void* stream) {
   waited_ns_.fetch_add(now - began, std::memory_order_relaxed);
   const auto is_over = [now](const auto& hold) { return hold.second <= now; };
   if (std::erase_if(devices_, is_over) + std::erase_if(streams_, is_over) == 0) return false;
-  return !Count();
+  return !UpdateAny();
 }
 
 }  // namespace xschedd::shim

@@ -33,7 +33,7 @@ class OwnHolds {
   void ReleaseStream(void* stream);
 
   // Whether there is a hold that was not released. One whose time is over counts until a thread has waited for it.
-  // acquire: pairs with the release in Count.
+  // acquire: pairs with the release in UpdateAny.
   bool Any() const { return any_.load(std::memory_order_acquire); }
   // Waits until a submission to this stream of this device is not held. True: the last hold has ended by itself, and
   // Any() is now false.
@@ -43,7 +43,7 @@ class OwnHolds {
 
  private:
   std::uint64_t UntilNs(int device, void* stream) const;
-  bool Count() {
+  bool UpdateAny() {
     const bool any = !devices_.empty() || !streams_.empty();
     any_.store(any, std::memory_order_release);
     changed_.notify_all();

@@ -21,7 +21,7 @@ inline constexpr uint32_t kEntryHccModuleMangled =
 struct LaunchEvents {
   Event start = nullptr;
   Event stop = nullptr;
-  bool in_order = true;
+  bool is_in_order = true;
 };
 template <typename... Arguments>
 LaunchEvents EventsOf(Arguments...) {

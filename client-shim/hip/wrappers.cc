@@ -57,7 +57,7 @@ struct Way {
       if (events_.stop != nullptr) client->event_destroyed(events_.stop);
     }
     void Recorded(const ClientTable* client, Stream stream) const {
-      if (events_.stop != nullptr && events_.in_order) client->event_recorded(events_.stop, stream);
+      if (events_.stop != nullptr && events_.is_in_order) client->event_recorded(events_.stop, stream);
     }
 
    private:
