@@ -11,9 +11,9 @@ bool Admission::HasRoomBeside(const Window& window, const TrackedStream& stream,
 }
 
 // What counts against the window for a launch on `stream`. The other stream with the most in flight does not count: it
-// may wait for a peer of this process (a collective) or for this very stream. Other streams that stand still do not
-// count (several communicators may wait for their peers at once), nor do those with one launch that may run side by
-// side. So a client has at most two windows in flight on streams that make progress.
+// may wait for a peer of this process (a collective) or for this very stream. Nor do streams that make no progress
+// (several communicators may wait for their peers at once), nor those with one launch that may run side by side. So a
+// client has at most two windows in flight on streams that make progress.
 InFlight Admission::CountedFor(const TrackedStream& stream, const Window& window, std::uint64_t now_ns) const {
   InFlight most;
   InFlight counted = in_flight_;

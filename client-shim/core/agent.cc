@@ -6,13 +6,10 @@
 #include <time.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <utility>
 
 #include "client-shim/core/client.h"
-#include "client-shim/core/clock_offset.h"
-#include "client-shim/core/connection.h"
 #include "client-shim/core/own_scheduling.h"
 #include "client-shim/core/seccomp.h"
 #include "common/clock.h"
@@ -22,23 +19,22 @@ namespace {
 
 constexpr std::size_t kStackSize = std::size_t{1024} * 1024;
 constexpr std::size_t kMaxOutbox = 4096;
-constexpr std::uint64_t kNever = DeviceTracker::kNever;
 
 }  // namespace
 
 bool Agent::Start() {
-  // The thread inherits a mask that blocks everything but what the thread itself can cause: a program that answers
-  // filtered system calls (SIGSYS) or reports crashes does so for ours as well; blocked, such a signal ends the
-  // process. The host's own thread has the mask only for this moment.
-  sigset_t most;
+  // The thread inherits a mask that blocks all signals but those that a thread causes itself. A program that answers
+  // filtered system calls (SIGSYS) or reports crashes does so for this thread, too; blocked, such a signal would end
+  // the process. The calling thread has the mask only during the call.
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&most);
+  sigfillset(&blocked);
   for (const int own : {SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP})
-    sigdelset(&most, own);
+    sigdelset(&blocked, own);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackSize);
-  pthread_sigmask(SIG_SETMASK, &most, &before);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread;
   const int error = pthread_create(&thread, &attributes, &Agent::Run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -68,8 +64,8 @@ void Agent::StartWatching() {
 }
 
 void Agent::BusyReported() {
-  // seq_cst: the agent clears the flag and then asks the ledger once more; the level was set before we look at the
-  // flag.
+  // seq_cst: the agent clears the flag and then reads the ledger's levels once more (RenewBusy); the caller set the
+  // level before it reads the flag. One of the two sees the other.
   if (!is_renewing_.load(std::memory_order_seq_cst) && !is_renewing_.exchange(true, std::memory_order_seq_cst))
     Notify();
 }
@@ -87,7 +83,7 @@ void Agent::Deliver(unsigned stream, IncomingMessage message) {
 }
 
 void Agent::WaitUntilOutOfRuntime() const {
-  // The exit of the process must not wait for long: a call of ours takes microseconds.
+  // A call of the runtime takes microseconds. The exit of the process must not wait for one that hangs.
   for (int i = 0; i < 50 && is_in_runtime_.load(std::memory_order_seq_cst); ++i) {
     const timespec nap{0, 100'000};
     ::nanosleep(&nap, nullptr);
@@ -103,12 +99,12 @@ void Agent::Notify() {
 // ---- the thread ----------------------------------------------------------------------------------------------------
 
 void* Agent::Run(void* self) {
-  // Where a filter forbids what is to come, Connect says so and nothing more is tried.
+  // Under a filter these calls may end the process. Connect reports it.
   if (ForbiddenByFilter().empty()) {
     pthread_setname_np(pthread_self(), "xschedd-agent");
-    // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
+    // The default slack, 50 µs, is longer than the agent's shortest sleeps.
     prctl(PR_SET_TIMERSLACK, 1000);
-    LeaveTheMakersScheduling();
+    ResetInheritedScheduling();
   }
   auto* agent = static_cast<Agent*>(self);
   try {
@@ -125,50 +121,11 @@ void* Agent::Run(void* self) {
 void Agent::Loop() {
   while (!client_->HasGivenUp()) {
     if (stream_ == nullptr && MonotonicNs() >= next_attempt_ns_) Connect();
-
-    std::vector<IncomingMessage> inbox;
-    {
-      const std::lock_guard lock(mutex_);
-      first_attempt_done_ = true;
-      inbox.swap(inbox_);
-      is_notified_ = false;
-    }
-    first_attempt_.notify_all();
-    for (const IncomingMessage& message : inbox)
-      Handle(message);
+    HandleInbox();
     std::erase_if(ended_streams_, [](const std::unique_ptr<GrpcStream>& stream) { return stream->IsDone(); });
     SendDevices();
     SendMessages();
-
-    std::uint64_t now = MonotonicNs();
-    std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
-    if (const std::uint64_t word_until = client_->AwaitsWordUntilNs(); word_until != 0) {
-      if (now >= word_until) {
-        client_->AwaitWordUntil(0);
-      } else {
-        until = std::min(until, word_until);
-      }
-    }
-    if (kept_until_ns_ != 0) {
-      if (now >= kept_until_ns_) EndSession();
-      until = std::min(until, kept_until_ns_ != 0 ? kept_until_ns_ : kNever);
-    }
-    if (is_watching_.load(std::memory_order_relaxed)) {
-      has_activity_ = true;
-      std::uint64_t look_ns = Watch(now);
-      if (look_ns == kNever) {
-        is_watching_.store(false, std::memory_order_seq_cst);
-        // Once more: see WorkSubmitted.
-        look_ns = Watch(now);
-        if (look_ns != kNever) is_watching_.store(true, std::memory_order_seq_cst);
-      }
-      until = std::min(until, look_ns);
-    }
-    until = std::min({until, RenewBusy(now), KeepSlices(now)});
-    if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
-      if (now >= next_activity_ns_) SendActivity(now);
-      if (has_activity_) until = std::min(until, next_activity_ns_);
-    }
+    const std::uint64_t until = DoDue(MonotonicNs());
     if (stream_ != nullptr && !session_->IsAlive() && !client_->HasGivenUp()) {
       stream_->Cancel();
       DropSession(EndMessage{"the daemon cannot be woken", false});
@@ -182,10 +139,69 @@ void Agent::Loop() {
   if (stream_ != nullptr) stream_->Cancel();
 }
 
-std::uint64_t Agent::Watch(std::uint64_t now_ns) {
-  std::uint64_t look_ns = kNever;
-  InRuntime([&] { look_ns = client_->TickTrackers(now_ns); });
-  return look_ns;
+void Agent::HandleInbox() {
+  std::vector<IncomingMessage> inbox;
+  {
+    const std::lock_guard lock(mutex_);
+    first_attempt_done_ = true;
+    inbox.swap(inbox_);
+    is_notified_ = false;
+  }
+  first_attempt_.notify_all();
+  for (const IncomingMessage& message : inbox)
+    Handle(message);
+}
+
+// ---- what is due ---------------------------------------------------------------------------------------------------
+
+std::uint64_t Agent::DoDue(std::uint64_t now_ns) {
+  std::uint64_t until_ns = stream_ == nullptr ? next_attempt_ns_ : kNever;
+  until_ns = std::min(until_ns, EndDecisionWait(now_ns));
+  until_ns = std::min(until_ns, EndKeptSession(now_ns));
+  until_ns = std::min(until_ns, WatchTrackers(now_ns));
+  until_ns = std::min(until_ns, RenewBusy(now_ns));
+  until_ns = std::min(until_ns, KeepSlices(now_ns));
+  return std::min(until_ns, SendDueActivity(now_ns));
+}
+
+std::uint64_t Agent::EndDecisionWait(std::uint64_t now_ns) {
+  const std::uint64_t until_ns = client_->AwaitsDecisionUntilNs();
+  if (until_ns == 0) return kNever;
+  if (now_ns < until_ns) return until_ns;
+  client_->AwaitDecisionUntil(0);
+  return kNever;
+}
+
+std::uint64_t Agent::EndKeptSession(std::uint64_t now_ns) {
+  if (session_kept_until_ns_ == 0) return kNever;
+  if (now_ns < session_kept_until_ns_) return session_kept_until_ns_;
+  EndSession();
+  return kNever;
+}
+
+std::uint64_t Agent::WatchTrackers(std::uint64_t now_ns) {
+  // relaxed: WorkSubmitted notifies the agent when it sets the flag.
+  if (!is_watching_.load(std::memory_order_relaxed)) return kNever;
+  has_activity_ = true;
+  std::uint64_t next_ns = TickTrackers(now_ns);
+  if (next_ns != kNever) return next_ns;
+  is_watching_.store(false, std::memory_order_seq_cst);
+  // Once more, for work that was submitted before the flag was cleared: see WorkSubmitted.
+  next_ns = TickTrackers(now_ns);
+  if (next_ns != kNever) is_watching_.store(true, std::memory_order_seq_cst);
+  return next_ns;
+}
+
+std::uint64_t Agent::SendDueActivity(std::uint64_t now_ns) {
+  if (stream_ == nullptr || activity_interval_ns_ == 0 || !has_activity_) return kNever;
+  if (now_ns >= next_activity_ns_) SendActivity(now_ns);
+  return has_activity_ ? next_activity_ns_ : kNever;
+}
+
+std::uint64_t Agent::TickTrackers(std::uint64_t now_ns) {
+  std::uint64_t next_ns = kNever;
+  InRuntime([&] { next_ns = client_->TickTrackers(now_ns); });
+  return next_ns;
 }
 
 bool Agent::IsExiting() const {

@@ -1,13 +1,13 @@
 // The library's own thread: keeps the session, carries messages, and polls markers that no other thread waits for.
 //
-// It blocks all signals, so that the program's are never handled on it or on the threads that gRPC makes from it. It
-// sleeps while there are no messages, no session to look for and no unfinished tracked work. Thread rule: Post,
-// Deliver, BusyReported and WorkSubmitted may be called from any thread and never block; the rest is the agent's own.
+// It blocks the program's signals, so that they are never handled on it or on the threads that gRPC makes from it. It
+// sleeps while there are no messages, no daemon to look for and no unfinished tracked work. Thread rule: Post, Deliver,
+// BusyReported, DevicesChanged and WorkSubmitted may be called from any thread and never block; the rest is the
+// agent's.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_set>
@@ -25,49 +25,64 @@ class Client;
 
 class Agent {
  public:
-  // `vendor` is what the client's vendor will be, which is not there yet.
+  // `vendor`: the client's, which is still being constructed.
   explicit Agent(Client* client, const Vendor& vendor) : client_(client), slices_(vendor.set_time_slice) {}
 
-  // Makes the thread. False: the system has none left.
+  // Starts the thread. False: the system has none left.
   bool Start();
   // Waits until the first attempt to reach the daemon is over, at most `timeout_ms`.
   void WaitForFirstAttempt(int timeout_ms);
 
-  // Queues a message for the daemon. Bounded: what does not fit is dropped, because the daemon schedules without it.
-  // Dropped also while there is no session; a new one is told everything that lasts.
+  // Queues a message for the daemon. The queue is bounded: what does not fit is dropped, because the daemon can
+  // schedule without it. Messages are also dropped while there is no session; a new one begins with everything that
+  // lasts.
   void Post(OutgoingMessage message);
-  // Tracked work was submitted: somebody has to notice its end.
+  // Tracked work was submitted: the agent watches for its end.
   void WorkSubmitted() {
     // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
     // before it looks at the flag. One of the two sees the other.
     if (!is_watching_.load(std::memory_order_seq_cst)) StartWatching();
   }
-  // A device was reported busy: from here on the daemon has to hear that this process lives.
+  // A device was reported busy: from here on the agent renews the session.
   void BusyReported();
   // A device was used for the first time.
   void DevicesChanged();
-  // What the stream number `stream` brings; of an earlier one, nothing is wanted any more.
+  // A message from the stream of that number. Messages of earlier streams are dropped.
   void Deliver(unsigned stream, IncomingMessage message);
   // Once Client::IsExiting: returns when the agent is not in a call of the runtime, or after a few milliseconds.
   void WaitUntilOutOfRuntime() const;
 
  private:
-  // How long a session whose daemon has gone is kept: a daemon that is restarted is back long before, brings the same
-  // memory, and finds the levels in it right. Its gates bind meanwhile as far as their lease does.
-  static constexpr std::uint64_t kKeptNs = 3'000'000'000;
+  // How long a session is kept after its daemon has gone. A restarted daemon is back much sooner, with the same memory,
+  // and finds the levels in it right. Meanwhile gates bind until their lease ends.
+  static constexpr std::uint64_t kKeepSessionNs = 3'000'000'000;
 
   void StartWatching();
   static void* Run(void* self);
   void Loop();
+  void HandleInbox();
   void Connect();
-  void Greet(const std::string& token);
+  void SendHello(const std::string& token);
   void SendDevices();
-  // When to look again; DeviceTracker::kNever: not before WorkSubmitted.
-  std::uint64_t Watch(std::uint64_t now_ns);
-  // All that calls the runtime on the agent's thread does so in here; nothing does once the process exits.
+
+  // ---- each does what is due at `now_ns`, and returns when to be called again; kNever: not before something happens
+  static constexpr std::uint64_t kNever = DeviceTracker::kNever;
+  std::uint64_t DoDue(std::uint64_t now_ns);
+  std::uint64_t EndDecisionWait(std::uint64_t now_ns);
+  std::uint64_t EndKeptSession(std::uint64_t now_ns);
+  std::uint64_t WatchTrackers(std::uint64_t now_ns);
+  // Renews the session while something is busy.
+  std::uint64_t RenewBusy(std::uint64_t now_ns);
+  // Sets the time slice that the board wants. While a slot is busy this comes due with each renewal, so that it causes
+  // no wake-up of its own.
+  std::uint64_t KeepSlices(std::uint64_t now_ns);
+  std::uint64_t SendDueActivity(std::uint64_t now_ns);
+
+  std::uint64_t TickTrackers(std::uint64_t now_ns);
+  // Every call of the runtime on the agent's thread is made in here. None is made once the process exits.
   template <typename Body>
   void InRuntime(Body body) {
-    // seq_cst, both: either we see that the process exits, or the exiting thread sees us in here.
+    // seq_cst, both: either this thread sees that the process exits, or the exiting thread sees this one in here.
     is_in_runtime_.store(true, std::memory_order_seq_cst);
     if (!IsExiting()) body();
     is_in_runtime_.store(false, std::memory_order_seq_cst);
@@ -79,15 +94,11 @@ class Agent {
   void EndSession();
   void BackOff();
   void SendMessages();
-  bool IsNews(const OutgoingMessage& message);
+  bool IsUnreported(const OutgoingMessage& message);
   void SendActivity(std::uint64_t now_ns);
-  // Renews what is busy, when it is due. When that has to be looked at again; kNever: not before BusyReported.
-  std::uint64_t RenewBusy(std::uint64_t now_ns);
-  // Sets the time slice that the board wants, when that is due. When it has to be looked at again: with each renewal
-  // while a slot is busy, so that it wakes for nothing else.
-  std::uint64_t KeepSlices(std::uint64_t now_ns);
-  // Of the process: the least of those of its devices, because the lever is one for all. 0: none.
+  // The shortest of the slices wanted on its devices, because a process has one slice for all. 0: none.
   std::uint32_t WantedSliceUs(std::uint64_t now_ns) const;
+  void ReportSlices();
   void Sleep(std::uint64_t until_ns);
   void Notify();
 
@@ -101,32 +112,34 @@ class Agent {
   std::vector<IncomingMessage> inbox_;
   unsigned stream_number_ = 0;
 
-  // seq_cst with the trackers' locks: see WorkSubmitted.
-  std::atomic<bool> is_watching_{false};
-  std::atomic<bool> is_in_runtime_{false};
-  // seq_cst with LedgerWriter::IsAnyBusy: see BusyReported.
-  std::atomic<bool> is_renewing_{false};
+  std::atomic<bool> is_watching_{false};    // seq_cst: see WorkSubmitted
+  std::atomic<bool> is_in_runtime_{false};  // seq_cst: see InRuntime
+  std::atomic<bool> is_renewing_{false};    // seq_cst: see BusyReported
 
-  // The agent's own.
+  // ---- the agent's thread only
   GrpcThread* grpc_thread_ = nullptr;  // from the first connection on
-  HostDescriptor eventfd_;             // the session's way to wake the daemon, one number for all sessions
+  HostDescriptor eventfd_;             // wakes the daemon; the same number for all sessions
   SessionPool sessions_;
-  Session* session_ = nullptr;        // the last one
-  std::uint64_t kept_until_ns_ = 0;   // its gates stay in force without a stream until then; 0: they do not
-  std::uint64_t hurry_until_ns_ = 0;  // attempts follow each other quickly until then
+  Session* session_ = nullptr;               // the last one
+  std::uint64_t session_kept_until_ns_ = 0;  // without a stream, its gates stay in force until then; 0: not kept
+  std::uint64_t fast_retry_until_ns_ = 0;    // until then, attempts to connect do not back off
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
-  std::uint64_t greeted_ns_ = 0;
+  std::uint64_t hello_sent_ns_ = 0;
   std::uint64_t reported_devices_ = 0;
-  std::unordered_set<std::uint64_t> reported_queues_;  // that the daemon was told of in this session
+  std::unordered_set<std::uint64_t> reported_queues_;  // in this session
   std::uint64_t renewed_ns_ = 0;
+  bool was_busy_ = false;  // at the last call of RenewBusy that was due
   SliceKeeper slices_;
+  struct SliceInput {
+    bool is_busy = false;
+    std::uint32_t wanted_us = 0;
+    bool operator==(const SliceInput&) const = default;
+  };
+  SliceInput slice_input_;  // of the last update of slices_
   std::uint64_t slices_due_ns_ = 0;
-  bool slices_busy_ = false;            // when they were last looked at
-  std::uint32_t slices_wanted_us_ = 0;  // likewise
   bool reported_slices_ = false;
   bool reported_stall_ = false;
-  bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;
   std::uint64_t activity_interval_ns_ = 0;

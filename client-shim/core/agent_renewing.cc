@@ -1,5 +1,5 @@
-// The agent's part of what is done from time to time while the client is busy: its session is renewed, and the
-// process's time slice is kept as the board wants it.
+// What the agent does periodically while the client is busy: it renews the session, and keeps the process's time slice
+// as the board wants it.
 #include <algorithm>
 #include <bit>
 
@@ -10,80 +10,83 @@
 namespace xschedd::shim {
 namespace {
 
-// How often a busy session is renewed: some earlier than the daemon must hear of it.
-constexpr std::uint64_t kRenewEachNs = abi::kRenewNs * 4 / 5;
-constexpr std::uint64_t kNever = DeviceTracker::kNever;
+// Somewhat shorter than the daemon requires, so that a late wake-up is no lapse.
+constexpr std::uint64_t kRenewIntervalNs = abi::kRenewNs * 4 / 5;
 
 }  // namespace
 
 std::uint64_t Agent::RenewBusy(std::uint64_t now_ns) {
   if (!is_renewing_.load(std::memory_order_seq_cst)) return kNever;
-  const std::uint64_t due_ns = renewed_ns_ + kRenewEachNs;
+  const std::uint64_t due_ns = renewed_ns_ + kRenewIntervalNs;
   if (now_ns < due_ns) return due_ns;
   is_renewing_.store(false, std::memory_order_seq_cst);
-  // Also where the session is kept without a stream: its memory may be the next daemon's.
-  const bool stood_still = was_busy_ && now_ns > due_ns + abi::kRenewNs;
+  const bool was_stopped = was_busy_ && now_ns > due_ns + abi::kRenewNs;
+  // Also for a session that is kept without a stream: the next daemon may take over its memory.
   was_busy_ = session_ != nullptr && session_->IsAlive() && session_->Ledger().IsAnyBusy();
   if (!was_busy_) return kNever;
   is_renewing_.store(true, std::memory_order_seq_cst);
   session_->Ledger().Renew();
-  // The daemon may have given this process up, and is to count it again at once.
-  if (stood_still) session_->Ledger().WakeDaemon();
+  // The daemon may have taken this process for silent. It must count it again at once.
+  if (was_stopped) session_->Ledger().WakeDaemon();
   renewed_ns_ = now_ns;
-  return now_ns + kRenewEachNs;
+  return now_ns + kRenewIntervalNs;
 }
 
 std::uint64_t Agent::KeepSlices(std::uint64_t now_ns) {
-  const bool busy = is_renewing_.load(std::memory_order_relaxed);
-  const std::uint32_t wanted_us = WantedSliceUs(now_ns);
-  if (now_ns < slices_due_ns_ && busy == slices_busy_ && wanted_us == slices_wanted_us_) return slices_due_ns_;
-  slices_busy_ = busy;
-  slices_wanted_us_ = wanted_us;
+  // relaxed: a change that is missed here is seen after the next renewal.
+  const bool is_busy = is_renewing_.load(std::memory_order_relaxed);
+  const SliceInput input{is_busy, WantedSliceUs(now_ns)};
+  if (now_ns < slices_due_ns_ && input == slice_input_) return slices_due_ns_;
+  slice_input_ = input;
   slices_due_ns_ = kNever;
   const std::uint64_t slots = session_ != nullptr && session_->IsAlive() ? client_->AttachedDevices() : 0;
-  SliceKeeper::Work work{.busy = busy};
-  for (std::uint64_t left = slots; left != 0; left &= left - 1) {
-    const auto slot = static_cast<std::uint32_t>(std::countr_zero(left));
+  SliceKeeper::Work work{.is_busy = is_busy};
+  for (std::uint64_t bits = slots; bits != 0; bits &= bits - 1) {
+    const auto slot = static_cast<std::uint32_t>(std::countr_zero(bits));
     const abi::LedgerDevice& device = session_->Ledger().Device(slot);
-    // relaxed: this process's own counts, and one that is behind is seen at the next look.
+    // relaxed: this process's own counters; a late value is seen at the next check.
     work.devices[slot] = {device.in_flight.load(std::memory_order_relaxed) != 0,
                           device.completed.load(std::memory_order_relaxed)};
   }
-  // What it calls ends with the runtime.
-  InRuntime([&] { slices_due_ns_ = slices_.Update(wanted_us, work, now_ns); });
-  if (busy) slices_due_ns_ = std::min(slices_due_ns_, renewed_ns_ + kRenewEachNs);
-  for (std::uint64_t left = slots; left != 0; left &= left - 1)
-    session_->Ledger().SetSlice(static_cast<std::uint32_t>(std::countr_zero(left)), slices_.State(), slices_.Us());
-  if (slices_.State() == abi::SliceState::kStalled && !reported_stall_) {
+  // It calls the driver, which must not happen once the process exits.
+  InRuntime([&] { slices_due_ns_ = slices_.Update(input.wanted_us, work, now_ns); });
+  if (is_busy) slices_due_ns_ = std::min(slices_due_ns_, renewed_ns_ + kRenewIntervalNs);
+  for (std::uint64_t bits = slots; bits != 0; bits &= bits - 1)
+    session_->Ledger().SetSlice(static_cast<std::uint32_t>(std::countr_zero(bits)), slices_.State(), slices_.Us());
+  ReportSlices();
+  return slices_due_ns_;
+}
+
+void Agent::ReportSlices() {
+  const abi::SliceState state = slices_.State();
+  if (state == abi::SliceState::kStalled && !reported_stall_) {
     reported_stall_ = true;
     Info(
-        "time slices: withheld for a while: no work ended for a second with a short one; if the device is busy with "
-        "several processes, time_slices = \"off\" in the daemon's [device] ends these seconds");
+        "time slices: removed for a while, because no work finished in a second with a short one; if several processes "
+        "keep this device busy, time_slices = \"off\" in [device] of the daemon's configuration avoids such seconds");
   }
-  const bool is_missing = slices_.State() == abi::SliceState::kNotHere || slices_.State() == abi::SliceState::kRefused;
-  // That the vendor has none is in its documents, and no news of this process.
-  if (is_missing && slices_.HasLever() && !reported_slices_) {
-    reported_slices_ = true;
-    Info(slices_.State() == abi::SliceState::kRefused
-             ? "time slices: not there: the driver refuses them"
-             : "time slices: not there: no channel group of this process is known (a client of MPS, or a driver that "
-               "makes them in another way)");
-  }
-  return slices_due_ns_;
+  const bool is_missing = state == abi::SliceState::kNotHere || state == abi::SliceState::kRefused;
+  // A vendor that has no time slices is documented, and nothing about this process.
+  if (!is_missing || !slices_.HasLever() || reported_slices_) return;
+  reported_slices_ = true;
+  Info(state == abi::SliceState::kRefused
+           ? "time slices: not available: the driver refuses to set them"
+           : "time slices: not available: no channel group of this process is known (it is a client of MPS, or this "
+             "driver makes them in another way)");
 }
 
 std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {
   if (session_ == nullptr || !session_->IsAlive() || client_->HasGivenUp()) return 0;
-  // Of a daemon that is stopped, as of one that has gone. One that is restarted is back sooner, and wants the same.
-  if (now_ns >= session_->LeaseUntilNs() + kKeptNs) return 0;
-  std::uint32_t least = 0;
-  for (std::uint64_t left = client_->AttachedDevices(); left != 0; left &= left - 1) {
-    const auto slot = static_cast<std::uint32_t>(std::countr_zero(left));
+  // A stopped daemon counts as one that has gone. A restarted one is back sooner, and wants the same.
+  if (now_ns >= session_->LeaseUntilNs() + kKeepSessionNs) return 0;
+  std::uint32_t shortest = 0;
+  for (std::uint64_t bits = client_->AttachedDevices(); bits != 0; bits &= bits - 1) {
+    const auto slot = static_cast<std::uint32_t>(std::countr_zero(bits));
     const bool counts = (session_->Board().Word(slot) & abi::kFlagMask) != 0;
     const std::uint32_t us = counts ? session_->Board().SliceUs(slot) : 0;
-    if (us != 0 && (least == 0 || us < least)) least = us;
+    if (us != 0 && (shortest == 0 || us < shortest)) shortest = us;
   }
-  return least;
+  return shortest;
 }
 
 }  // namespace xschedd::shim

@@ -1,5 +1,5 @@
-// The agent's part of the session: how the daemon is found, what is sent to it and what it says, and what happens when
-// it goes.
+// The agent's side of the session: finding the daemon, what is sent and received, and what happens when the daemon
+// goes.
 #include <algorithm>
 #include <utility>
 
@@ -13,21 +13,20 @@
 namespace xschedd::shim {
 namespace {
 
-// the runtime's calls need more than ours
 constexpr int kConnectTimeoutMs = 1000;
 constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
 constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
-// For so long after the end of a session the daemon is sought every kFirstBackoffNs.
-constexpr std::uint64_t kHurryNs = 5'000'000'000;
+// How long after the end of a session the agent tries every kFirstBackoffNs: a restarted daemon is back soon.
+constexpr std::uint64_t kFastRetryNs = 5'000'000'000;
 constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
 constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
-// How long a new session counts everything while no welcome comes.
-constexpr std::uint64_t kWelcomeNs = 1'000'000'000;
+// How long a new session counts everything while it waits for the daemon's welcome.
+constexpr std::uint64_t kWelcomeTimeoutNs = 1'000'000'000;
 
 }  // namespace
 
 void Agent::Connect() {
-  // Each time: a filter may have come since the last.
+  // At each attempt: a filter may have been installed since the last.
   if (const std::string forbidden = ForbiddenByFilter(); !forbidden.empty()) {
     Warn("this process runs unscheduled: its seccomp filter " + forbidden +
          "; allow the sockets, epoll and threads of a gRPC client");
@@ -41,7 +40,7 @@ void Agent::Connect() {
       if (!reported_refusal_) Warn("this process runs unscheduled: " + failure.error.Line());
       reported_refusal_ = true;
       backoff_ns_ = failure.is_for_long ? kOtherVersionBackoffNs : kRefusedBackoffNs;
-      if (kept_until_ns_ != 0) EndSession();
+      if (session_kept_until_ns_ != 0) EndSession();
     } else {
       if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
       BackOff();
@@ -52,11 +51,11 @@ void Agent::Connect() {
   if (!StartStream(std::move(connection->socket))) return;
   connection->session->OnBusy([this] { BusyReported(); });
   session_ = connection->session;
-  kept_until_ns_ = 0;
+  session_kept_until_ns_ = 0;
   slices_due_ns_ = 0;
-  if (session_ != client_->PublishedSession()) client_->AwaitWordUntil(MonotonicNs() + kWelcomeNs);
+  if (session_ != client_->PublishedSession()) client_->AwaitDecisionUntil(MonotonicNs() + kWelcomeTimeoutNs);
   client_->BeginSession(session_);
-  Greet(connection->token);
+  SendHello(connection->token);
 }
 
 bool Agent::StartStream(UniqueFd socket) {
@@ -74,7 +73,7 @@ bool Agent::StartStream(UniqueFd socket) {
   }
   unsigned number = 0;
   {
-    // What was posted before this session is not of this session; what lasts is told again in Greet.
+    // What was posted before does not belong to this session. SendHello sends again what lasts.
     const std::lock_guard lock(mutex_);
     outbox_.clear();
     inbox_.clear();
@@ -84,15 +83,15 @@ bool Agent::StartStream(UniqueFd socket) {
                              [this, number](IncomingMessage message) { Deliver(number, std::move(message)); });
   if (stream_ != nullptr) return true;
   Warn(
-      "this process runs unscheduled from here on: it has closed descriptors that are not its own; let it close them "
-      "before it uses the GPU");
+      "this process runs unscheduled from now on: it has closed file descriptors that it did not open; make it close "
+      "them before it uses the GPU");
   client_->GiveUp();
   return false;
 }
 
-void Agent::Greet(const std::string& token) {
+void Agent::SendHello(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
-  greeted_ns_ = MonotonicNs();
+  hello_sent_ns_ = MonotonicNs();
   stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->Requests().Priority().Highest(),
                              vendor.runtime, vendor.route, client_->Requests().Weight().Highest(),
                              client_->Requests().DeadlineHint(), client_->GetEnvironment().latency});
@@ -136,12 +135,13 @@ void Agent::SendMessages() {
   }
   if (stream_ == nullptr) return;
   for (const OutgoingMessage& message : outbox) {
-    if (IsNews(message)) stream_->Send(message);
+    if (IsUnreported(message)) stream_->Send(message);
   }
 }
 
-// A stream that comes or goes while the daemon is greeted is in both, or in neither, of what it is told and the outbox.
-bool Agent::IsNews(const OutgoingMessage& message) {
+// Drops duplicates: a queue that is created or destroyed while SendHello runs may be both in its list and in the
+// outbox.
+bool Agent::IsUnreported(const OutgoingMessage& message) {
   if (const auto* created = std::get_if<QueueCreatedMessage>(&message))
     return reported_queues_.insert(created->queue).second;
   if (const auto* destroyed = std::get_if<QueueDestroyedMessage>(&message))
@@ -167,9 +167,9 @@ void Agent::Handle(const IncomingMessage& message) {
   if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
     backoff_ns_ = 0;
     reported_refusal_ = false;
-    session_->SetClockOffset(ClockOffset(welcome->monotonic_ns, greeted_ns_, MonotonicNs()));
+    session_->SetClockOffset(ClockOffset(welcome->monotonic_ns, hello_sent_ns_, MonotonicNs()));
     client_->SetDescription(welcome->client_id, welcome->effective_priority);
-    if (client_->AwaitsWordUntilNs() != 0) client_->AwaitWordUntil(MonotonicNs() + Client::kFirstWordNs);
+    if (client_->AwaitsDecisionUntilNs() != 0) client_->AwaitDecisionUntil(MonotonicNs() + Client::kFirstDecisionNs);
     configure(welcome->configuration);
     Info("scheduled as client " + std::to_string(welcome->client_id) + " at priority " +
          std::to_string(welcome->effective_priority));
@@ -189,7 +189,7 @@ void Agent::DropSession(const EndMessage& end) {
   if (end.is_refusal || !session_->IsAlive()) {
     EndSession();
   } else {
-    kept_until_ns_ = now + kKeptNs;
+    session_kept_until_ns_ = now + kKeepSessionNs;
   }
   const std::string reason = end.reason.empty() ? "the daemon closed the session" : end.reason;
   if (end.is_refusal) {
@@ -198,21 +198,21 @@ void Agent::DropSession(const EndMessage& end) {
     backoff_ns_ = kRefusedBackoffNs;
   } else {
     Info("this process runs unscheduled for now: " + reason);
-    // Not anew for one that never came to a welcome.
-    if (backoff_ns_ == 0) hurry_until_ns_ = now + kHurryNs;
+    // Only for a session that had its welcome, which sets the backoff to 0.
+    if (backoff_ns_ == 0) fast_retry_until_ns_ = now + kFastRetryNs;
     BackOff();
   }
   next_attempt_ns_ = now + backoff_ns_;
 }
 
 void Agent::EndSession() {
-  kept_until_ns_ = 0;
+  session_kept_until_ns_ = 0;
   slices_due_ns_ = 0;
   client_->EndSession();
 }
 
 void Agent::BackOff() {
-  const bool is_first = backoff_ns_ == 0 || MonotonicNs() < hurry_until_ns_;
+  const bool is_first = backoff_ns_ == 0 || MonotonicNs() < fast_retry_until_ns_;
   backoff_ns_ = is_first ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
 }
 

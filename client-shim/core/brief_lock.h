@@ -1,6 +1,6 @@
-// A lock for some ten instructions that make no call and never wait. A thread of the program only tries it, because it
-// can do something else, and lets it go by a plain store: a mutex costs more than what is done under it. Who has to
-// have it waits a moment. Thread rule: any thread; not in a signal's handler.
+// A lock around some ten instructions that make no call and never wait. A thread on the launch path only tries it,
+// because it has another way, and releases it by a plain store: a mutex would cost more than the work under it. Other
+// threads wait for it, briefly. Thread rule: any thread; not in a signal handler.
 #pragma once
 
 #include <time.h>
@@ -11,7 +11,7 @@ namespace xschedd::shim {
 
 class BriefLock {
  public:
-  // acquire, and release in Unlock: what one holder wrote the next one sees.
+  // acquire, and release in Unlock: each holder sees what the one before it wrote.
   bool Try() { return !is_held_.exchange(true, std::memory_order_acquire); }
   void Lock() {
     for (int tries = 0; !Try(); ++tries) {
@@ -19,7 +19,7 @@ class BriefLock {
         __builtin_ia32_pause();
         continue;
       }
-      // The holder may need this very core: a spinning thread of higher priority would keep it from it.
+      // The holder may need this very core, and a spinning thread of higher priority would not let it run.
       const timespec nap{0, kNapNs};
       ::nanosleep(&nap, nullptr);
     }
@@ -33,7 +33,7 @@ class BriefLock {
   std::atomic<bool> is_held_{false};
 };
 
-// Holds it while it lives, if it was let have it.
+// Holds the lock while it lives. After kTry it may not have it: IsHeld.
 class BriefHold {
  public:
   enum class How { kTry, kWait };

@@ -39,7 +39,7 @@ const char* CallerLibraries::NameOf(const struct link_map* object) {
 }
 
 const char* CallerLibraries::Walk(const void* address) {
-  // The object that the caller is in cannot go while this runs, so the count is that of its time.
+  // The caller's object cannot be unloaded during its own call, so a range that is found after this check is valid.
   unsigned long long unloaded = 0;
   ::dl_iterate_phdr(VisitOne, &unloaded);
   if (unloaded != unloaded_) {

@@ -1,4 +1,4 @@
-// Which file a code address belongs to, at this moment.
+// Finds the file that a code address belongs to at this moment.
 //
 // From glibc 2.35 on, the loader answers this without a lock (_dl_find_object), so nothing is cached that a dlclose
 // could make wrong. With older releases its list must be walked under its lock: results are cached by address range,
@@ -30,9 +30,9 @@ class CallerLibraries {
   // `find_object`: the loader's _dl_find_object; null where it has none.
   explicit CallerLibraries(FindObject find_object) : find_object_(find_object) {}
 
-  // Calls `use` with the path of the object that `address` lies in, as the loader knows it; empty for the program
-  // itself and for code of no object. The text is valid during the call, while the object stays loaded: the caller is
-  // in it.
+  // Calls `use` with the path of the object that contains `address`, as the loader knows it; empty for the program
+  // itself and for code of no object. The path is valid during the call. The caller must keep the object loaded, as one
+  // of its functions that is on the stack does.
   template <typename Use>
   auto WithPathOf(const void* address, Use use) {
     if (find_object_ != nullptr) {
@@ -55,7 +55,7 @@ class CallerLibraries {
   const FindObject find_object_;
   std::mutex mutex_;
   std::vector<Range> ranges_;
-  unsigned long long unloaded_ = 0;  // objects that the loader has unloaded when `ranges_` was true
+  unsigned long long unloaded_ = 0;  // objects that the loader had unloaded when `ranges_` was filled
 };
 
 }  // namespace xschedd::shim

@@ -9,13 +9,13 @@
 namespace xschedd::shim {
 namespace {
 
-// How long the first GPU call of a process waits for its session. A daemon that is there answers in a few milliseconds,
-// one that is not is known at once.
+// How long the first GPU call of a process waits for its session. A running daemon answers in a few milliseconds; that
+// there is none is known at once.
 constexpr int kFirstAttemptMs = 100;
 
-// The launch path looks at this instead of the board's summary while the program holds work of its own, and while a
-// query may meet a marker of ours.
-const abi::Word kLook{1};
+// The launch path reads this in place of the board's summary where calls must take the slow path whatever the gates
+// say.
+const abi::Word kSlowPath{1};
 
 Environment ReadEnvironment(const StubTable& stub) {
   Environment environment = Environment::Read();
@@ -33,12 +33,14 @@ Client::Client(const StubTable& stub)
       trackers_(stub.vendor, &captures_, &requests_.DeadlinesSet(), &streams_),
       passthrough_(environment_.passthrough, stub),
       agent_(this, *stub.vendor) {
+  // relaxed: nobody else sees this object yet.
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
 }
 
 void Client::Start() {
   const int device = stub_.vendor->current_device();
-  if (IsDevice(device)) attached_.fetch_or(std::uint64_t{1} << device);
+  // relaxed: a set that only grows.
+  if (IsDevice(device)) attached_.fetch_or(std::uint64_t{1} << device, std::memory_order_relaxed);
   if (!agent_.Start()) {
     Warn("this process runs unscheduled: the system has no thread left; raise its limit of processes");
     return;
@@ -61,7 +63,7 @@ StreamKey Client::KeyOfThread(void* stream) {
 }
 
 void Client::ThreadEnded(std::uint64_t thread) {
-  // In a child of fork, locks may be held by threads that are not there.
+  // In a child of fork, threads that no longer exist may hold locks.
   if (is_forked_.load(std::memory_order_relaxed)) return;
   int cancel_state = 0;
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -77,7 +79,7 @@ void Client::AttachNew(int device) {
   const std::uint64_t bit = std::uint64_t{1} << device;
   // relaxed: a set that only grows.
   if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
-  if (session_.load(std::memory_order_acquire) != nullptr) AwaitWordUntil(MonotonicNs() + kFirstWordNs);
+  if (session_.load(std::memory_order_acquire) != nullptr) AwaitDecisionUntil(MonotonicNs() + kFirstDecisionNs);
   agent_.DevicesChanged();
 }
 
@@ -121,7 +123,7 @@ void Client::CaptureBegun(void* stream) {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 void Client::BeginSession(Session* session) {
-  // One that was kept goes on with all that is under way.
+  // A session that was kept simply continues.
   if (Session* const before = session_.load(std::memory_order_acquire); before != session) {
     trackers_.Begin(session);
     // The session is complete. seq_cst: see SessionUse.
@@ -138,50 +140,54 @@ void Client::PointSummary() {
 
 void Client::PointSummaryLocked() {
   const Session* session = session_.load(std::memory_order_acquire);
-  stub_.set_summary(HasGivenUp()                                     ? nullptr
-                    : requests_.HoldsAny() || stream_gate_.IsOn()    ? &kLook
-                    : meets_markers_.load(std::memory_order_relaxed) ? &kLook
-                    : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
-                    : session != nullptr                             ? session->Board().SummaryWord()
-                                                                     : nullptr);
+  // relaxed: written under the lock that the caller holds.
+  const bool is_slow = requests_.HoldsAny() || stream_gate_.IsOn() ||
+                       expects_markers_.load(std::memory_order_relaxed) ||
+                       (session != nullptr && AwaitsDecisionUntilNs() != 0);
+  stub_.set_summary(HasGivenUp()         ? nullptr
+                    : is_slow            ? &kSlowPath
+                    : session != nullptr ? session->Board().SummaryWord()
+                                         : nullptr);
 }
 
-void Client::MayMeetMarkers() {
+void Client::ExpectMarkers() {
   const std::lock_guard lock(summary_mutex_);
-  meets_markers_.store(true, std::memory_order_relaxed);
+  expects_markers_.store(true, std::memory_order_relaxed);
   PointSummaryLocked();
 }
 
-void Client::LookForMarkers(std::uint64_t now_ns) {
+void Client::CheckForMarkers(std::uint64_t now_ns) {
   const Session* const session = session_.load(std::memory_order_acquire);
-  // relaxed: as a launch reads it. Whoever is counted meanwhile says so once more.
+  // relaxed: while a gate has flags, calls take the slow path anyway, and each launch that does not count checks again.
   if (session != nullptr && session->Board().SummaryWord()->load(std::memory_order_relaxed) != 0) return;
   const std::lock_guard lock(summary_mutex_);
-  // In this order, with the trackers' locks in between: a launch that was counted is seen there, or sees this.
-  meets_markers_.store(false, std::memory_order_relaxed);
-  if (trackers_.HasOwnMarkers(now_ns)) meets_markers_.store(true, std::memory_order_relaxed);
+  // relaxed, in this order: HasOwnMarkers takes the trackers' locks, under which a launch is counted before it reads
+  // the flag. So the launch is seen there, or it sees the flag cleared.
+  expects_markers_.store(false, std::memory_order_relaxed);
+  if (trackers_.HasOwnMarkers(now_ns)) expects_markers_.store(true, std::memory_order_relaxed);
   PointSummaryLocked();
 }
 
-void Client::AwaitWordUntil(std::uint64_t until_ns) {
-  word_until_ns_.store(until_ns, std::memory_order_relaxed);
+void Client::AwaitDecisionUntil(std::uint64_t until_ns) {
+  decision_until_ns_.store(until_ns, std::memory_order_relaxed);
   PointSummary();
 }
 
 void Client::EndSession() {
-  word_until_ns_.store(0, std::memory_order_relaxed);
+  decision_until_ns_.store(0, std::memory_order_relaxed);
   client_id_.store(0, std::memory_order_relaxed);
   Session* const session = session_.exchange(nullptr, std::memory_order_seq_cst);
   PointSummary();
   if (session == nullptr) return;
-  // Before its end, so that they can leave a level that is right: a restarted daemon may look at this ledger.
+  // Before the session ends, so that trackers report idle: a restarted daemon may read this ledger.
   trackers_.Begin(nullptr);
   session->End();
-  LookForMarkers(MonotonicNs());
+  CheckForMarkers(MonotonicNs());
 }
 
 void Client::GiveUp() {
-  if (gave_up_.exchange(true)) return;
+  // relaxed: whoever comes first ends the session below.
+  if (has_given_up_.exchange(true, std::memory_order_relaxed)) return;
   (void)requests_.Release(OwnHolds::kAllDevices);
   stream_gate_.Close();
   PointSummary();
@@ -192,15 +198,15 @@ void Client::GiveUp() {
 
 void Client::Exiting() {
   is_exiting_.store(true, std::memory_order_seq_cst);
-  captures_.ForbidForGood();
+  captures_.ForbidCalls();
   stream_gate_.Close();
-  (void)requests_.Release(OwnHolds::kAllDevices);  // nobody is left to do it
+  (void)requests_.Release(OwnHolds::kAllDevices);  // the thread that was to release them may be gone
   agent_.WaitUntilOutOfRuntime();
 }
 
 void Client::Forked() {
-  // No locks: another thread of the parent may have held them. The ledger is shared with the parent and stays untouched
-  // because nobody reaches it without the session.
+  // No locks: another thread of the parent may have held them. The ledger is shared with the parent; nobody writes to
+  // it here, because it is reached only by the session. relaxed: the child has one thread.
   is_forked_.store(true, std::memory_order_relaxed);
   session_.store(nullptr, std::memory_order_relaxed);
 }
@@ -234,15 +240,15 @@ std::vector<QueueCreatedMessage> Client::LiveQueues() const {
   return queues;
 }
 
-// ---- what the program asks for and about ---------------------------------------------------------------------------
+// ---- the program's requests and questions --------------------------------------------------------------------------
 
-int Client::MayTell() const {
+int Client::CheckSession() const {
   if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
   return session_.load(std::memory_order_acquire) == nullptr ? XSCHEDD_ERROR_NOT_CONNECTED : XSCHEDD_OK;
 }
 
-int Client::Tell(const HintMessage& hint) {
-  const int result = MayTell();
+int Client::SendHint(const HintMessage& hint) {
+  const int result = CheckSession();
   if (result == XSCHEDD_OK) agent_.Post(hint);
   return result;
 }

@@ -54,42 +54,45 @@ class Client : private ProgramRequests::Effects {
   void CaptureEnded(void* stream) { captures_.End(stream); }
   void Exiting();
   void Forked();
-  // The calling thread, by the number that its default stream goes by here, ends.
+  // The calling thread ends. `thread`: the number of its default stream (WorkingThread).
   void ThreadEnded(std::uint64_t thread);
   ProgramRequests& Requests() { return requests_; }
   int SetStreamDeadline(void* stream, std::uint64_t us) {
-    return requests_.SetStreamDeadline(stream, QueueId(KeyOf(ByOneName(stream))), us);
+    return requests_.SetStreamDeadline(stream, QueueId(KeyOf(CanonicalStream(stream))), us);
   }
   int ScheduleStreams(bool on);
   int GetStatus(xschedd_status* status);
   int GetDeviceStatus(int device, xschedd_device_status* status);
-  // Something here went wrong that should not (memory ran out): scheduling ends for this process.
+  // An unexpected failure, such as running out of memory: scheduling ends for this process.
   void GiveUp();
 
   // ---- the agent's
   const Vendor& GetVendor() const { return *stub_.vendor; }
   const Environment& GetEnvironment() const { return environment_; }
   const ProgramRequests& Requests() const { return requests_; }
-  // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
+  // From now on threads obey this session's gates, and after EndSession none.
   void BeginSession(Session* session);
   void EndSession();
-  // Until then the daemon's first word on a device is awaited: what is submitted counts as if the device was tracked,
-  // or a client's first launch would be known to nobody. 0: nothing is awaited.
-  void AwaitWordUntil(std::uint64_t until_ns);
-  // How long the daemon takes at most to say what it wants of a device that it has been told of.
-  static constexpr std::uint64_t kFirstWordNs = 50'000'000;
-  std::uint64_t AwaitsWordUntilNs() const { return word_until_ns_.load(std::memory_order_relaxed); }
+  // Until then, the daemon may not have set the gate of a new device yet. All launches count meanwhile, as if the
+  // device was tracked; otherwise nobody would know of the first ones. 0: no gate is awaited.
+  void AwaitDecisionUntil(std::uint64_t until_ns);
+  // The longest that the daemon takes to set the gate of a new device.
+  static constexpr std::uint64_t kFirstDecisionNs = 50'000'000;
+  std::uint64_t AwaitsDecisionUntilNs() const { return decision_until_ns_.load(std::memory_order_relaxed); }
+  // relaxed: the agent's thread is the one that publishes it.
   const Session* PublishedSession() const { return session_.load(std::memory_order_relaxed); }
   void SetDescription(std::uint64_t client_id, int effective_priority);
-  // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
+  // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate check again.
   void SetPassthrough(const std::vector<std::string>& entries);
   std::uint64_t TickTrackers(std::uint64_t now_ns) const { return trackers_.Tick(now_ns, PublishedSession()); }
   ActivityMessage TakeActivity();
+  // A bit per ordinal. relaxed: a set that only grows.
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
   std::vector<QueueCreatedMessage> LiveQueues() const;
   // The program's exit handlers run, and the runtime is about to be torn down. seq_cst: see Agent::InRuntime.
   bool IsExiting() const { return is_exiting_.load(std::memory_order_seq_cst); }
-  bool HasGivenUp() const { return gave_up_.load(std::memory_order_relaxed); }
+  // relaxed: GiveUp ends the session, which is what releases threads.
+  bool HasGivenUp() const { return has_given_up_.load(std::memory_order_relaxed); }
 
  private:
   static bool IsDevice(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
@@ -105,30 +108,29 @@ class Client : private ProgramRequests::Effects {
     return reinterpret_cast<std::uintptr_t>(stream) == kPerThreadHandle ? KeyOfThread(stream) : StreamKey{};
   }
   StreamKey KeyOfThread(void* stream);
-  // Of a device that there is.
+  // `device`: IsDevice.
   void Attach(int device) {
     // relaxed: a set that only grows.
     if ((attached_.load(std::memory_order_relaxed) >> device & 1) == 0) AttachNew(device);
   }
   void AttachNew(int device);
-  // A launch's way, in this order (tracked_launch.cc).
+  // The steps of a launch, in this order (tracked_launch.cc).
   bool IsCounted(const Session& session, std::uint32_t word, std::uint64_t now_ns) const {
-    return AwaitsWordUntilNs() != 0 || ((word & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs());
+    return AwaitsDecisionUntilNs() != 0 || ((word & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs());
   }
-  // What binds at the device's gate: 0 without a session.
+  // The device's gate; 0 (open, untracked) without a session.
   static std::uint32_t GateWord(const Session* session, std::uint32_t slot) {
     return session != nullptr ? session->Board().Word(slot) : 0;
   }
-  // The daemon's, as of the gate's word that was read before.
+  // The daemon's window. `word`: the gate's, read before.
   [[gnu::always_inline]] static Window WindowOf(const Session& session, std::uint32_t slot, std::uint32_t word) {
     const BoardReader& board = session.Board();
     return Window{board.WindowUs(slot), board.WindowFloor(slot), (word & abi::kGuarded) != 0};
   }
-  // The same, or that of a stream below others, if it is smaller.
+  // The same, but for a stream below others no wider than streams may have.
   Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const;
-  bool EnterAndWaitForTurn(const Submission& submission, std::uint32_t slot, std::uint64_t now_ns,
-                           TrackedLaunch* launch);
-  bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
+  bool EnterAndPassGate(const Submission& submission, std::uint32_t slot, std::uint64_t now_ns, TrackedLaunch* launch);
+  bool PassGate(Session* session, std::uint32_t slot, const Submission& submission);
   void WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
   bool NeverWaits(const Submission& submission);
@@ -137,14 +139,15 @@ class Client : private ProgramRequests::Effects {
   void OrderStreams();
   void PointSummary();
   void PointSummaryLocked();
-  // From the first launch that is counted until LookForMarkers finds none, also where tracking or the session ends: a
-  // query that finds a marker of ours unfinished has to be asked again, which the launch path's own way does not.
-  void MayMeetMarkers();
-  void LookForMarkers(std::uint64_t now_ns);
-  void LookForMarkersNowAndThen();
+  // From the first launch that counts until CheckForMarkers finds no marker, even if tracking or the session has ended,
+  // calls take the slow path: a query that finds only a marker of ours unfinished must be repeated, and the fast path
+  // does not do that.
+  void ExpectMarkers();
+  void CheckForMarkers(std::uint64_t now_ns);
+  void CheckForMarkersPeriodically();
   // ProgramRequests::Effects
-  int Tell(const HintMessage& hint) override;
-  int MayTell() const override;
+  int SendHint(const HintMessage& hint) override;
+  int CheckSession() const override;
   void StreamPrioritiesChanged() override { OrderStreams(); }
   void DeadlinesChanged() override;
   void HoldsChanged() override { PointSummary(); }
@@ -153,21 +156,21 @@ class Client : private ProgramRequests::Effects {
   const Environment environment_;
   Captures captures_;
   ProgramRequests requests_;
-  std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey
-  std::mutex order_mutex_;               // one order of the streams is made after the other
+  std::atomic<bool> schedules_streams_;  // relaxed: threads obey what OrderStreams makes of it
+  std::mutex order_mutex_;               // serialises OrderStreams
   StreamGate stream_gate_;
-  std::atomic<bool> meets_markers_{false};           // written under summary_mutex_
-  std::atomic<std::uint64_t> asked_trackers_ns_{0};  // relaxed: one more time is no harm
-  std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
+  std::atomic<bool> expects_markers_{false};  // written under summary_mutex_
+  std::atomic<std::uint64_t> markers_checked_ns_{0};
+  std::mutex summary_mutex_;  // orders changes of what the launch path reads; only trackers are locked under it
   StreamTable streams_;
   Trackers trackers_;
   Passthrough passthrough_;
-  std::atomic<Session*> session_{nullptr};
+  std::atomic<Session*> session_{nullptr};  // seq_cst where a thread begins to use it: see SessionUse
   std::atomic<std::uint64_t> attached_{0};
-  std::atomic<std::uint64_t> client_id_{0};
+  std::atomic<std::uint64_t> client_id_{0};  // relaxed, and the next: for display
   std::atomic<int> effective_priority_{0};
-  std::atomic<bool> gave_up_{false};
-  std::atomic<std::uint64_t> word_until_ns_{0};  // relaxed: a launch more or less is counted
+  std::atomic<bool> has_given_up_{false};
+  std::atomic<std::uint64_t> decision_until_ns_{0};  // relaxed: one launch more or less that counts does no harm
   std::atomic<bool> is_exiting_{false};
   std::atomic<bool> is_forked_{false};
   Agent agent_;

@@ -1,6 +1,5 @@
-// The boundary of libxschedd-client.so: the one exported function, and the table behind it. Nothing of C++ crosses it:
-// an exception ends the scheduling of this process (it fails open), and errno is as it was. Thread rule: as in
-// interface.h.
+// The boundary of libxschedd-client.so: the exported functions, and the table behind them. No exception crosses it: one
+// ends the scheduling of this process, which fails open. errno is kept. Thread rule: as in interface.h.
 #include <cerrno>
 
 #include "client-shim/core/client.h"
@@ -85,7 +84,7 @@ extern "C" void xschedd_library_failed(void) {
   if (g_client == nullptr || g_client->HasGivenUp()) return;
   g_client->GiveUp();
   Warn(
-      "this process runs unscheduled from here on: gRPC cannot go on, usually for want of threads, descriptors or "
+      "this process runs unscheduled from now on: gRPC failed, usually for lack of threads, file descriptors or "
       "memory; raise the limits (ulimit -u, -n, -v)");
 }
 

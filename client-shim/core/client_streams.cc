@@ -1,6 +1,6 @@
-// The client's streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the trackers' to
-// say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and without a daemon as
-// well.
+// Scheduling of the client's streams against each other (stream_order.h, stream_gate.h). The trackers know what work
+// the streams have; so while streams are ordered, every launch counts, whether or not there is a daemon that asks for
+// it.
 #include <algorithm>
 
 #include "client-shim/core/client.h"
@@ -8,8 +8,8 @@
 namespace xschedd::shim {
 namespace {
 
-// What streams below others may have in flight, so that there is little before who comes next: as the daemon's
-// window_us is by default.
+// The window of streams below others: small, so that their work hardly delays more important streams. The size is the
+// default of the daemon's window_us.
 constexpr Window kStreamWindow{500, 2, false};
 
 class TrackedWork : public StreamLoads {
@@ -17,7 +17,7 @@ class TrackedWork : public StreamLoads {
   explicit TrackedWork(DeviceTracker* tracker) : tracker_(tracker) {}
   std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const override {
     std::uint64_t until = 0;
-    tracker_->SeeStreams([&](void* stream, const InFlight& in_flight, std::uint64_t progress_ns) {
+    tracker_->ForEachStream([&](void* stream, const InFlight& in_flight, std::uint64_t progress_ns) {
       const StreamLoad load{order.Of(stream), in_flight.launches > 0, in_flight.cost_ns, progress_ns};
       if (load.priority > priority) until = std::max(until, shim::BindsUntilNs(load));
     });
@@ -38,7 +38,7 @@ int Client::ScheduleStreams(bool on) {
   return XSCHEDD_OK;
 }
 
-// After any change of streams or of what is said of them. Costs a load where nobody asked for it.
+// After any change of streams or of their priorities. Costs two loads where streams are not scheduled.
 void Client::OrderStreams() {
   if (!schedules_streams_.load(std::memory_order_relaxed) && !stream_gate_.IsOn()) return;
   {
@@ -46,7 +46,7 @@ void Client::OrderStreams() {
     std::unordered_map<void*, int> priorities;
     if (schedules_streams_.load(std::memory_order_relaxed)) {
       priorities = requests_.Priority().OfStreams();
-      // What the program says by the C API is there already, and stays.
+      // Keeps what the program has set by the C API.
       for (const auto& [stream, info] : streams_.All())
         priorities.try_emplace(stream, StreamPriorityFrom(info.priority));
     }
@@ -55,9 +55,9 @@ void Client::OrderStreams() {
   PointSummary();
 }
 
-// Before the client is busy: what waits for a stream of its own holds nobody else back.
+// Before the client is busy: a launch that waits for a stream of its own process must not hold others.
 void Client::WaitForStreams(const Submission& submission) {
-  void* const stream = ByOneName(submission.stream);
+  void* const stream = CanonicalStream(submission.stream);
   if (!stream_gate_.MayWait(stream) || NeverWaits(submission)) return;
   const int device = DeviceOf(submission.stream);
   if (!IsDevice(device)) return;
@@ -70,8 +70,8 @@ void Client::WaitForStreams(const Submission& submission) {
 Window Client::WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const {
   const Window window = session != nullptr ? WindowOf(*session, slot, word) : Window{};
   const bool is_smaller = window.us != 0 && window.us <= kStreamWindow.us;
-  if (is_smaller || !stream_gate_.IsOn() || !stream_gate_.MayWait(ByOneName(stream))) return window;
-  return Window{kStreamWindow.us, kStreamWindow.floor, window.guarded};
+  if (is_smaller || !stream_gate_.IsOn() || !stream_gate_.MayWait(CanonicalStream(stream))) return window;
+  return Window{kStreamWindow.us, kStreamWindow.floor, window.is_guarded};
 }
 
 }  // namespace xschedd::shim

@@ -18,13 +18,13 @@ struct Connection {
 
 struct ConnectError {
   Error error;
-  bool is_refusal = false;   // the daemon answered, with a no: worth telling, and no use in trying again soon
-  bool is_for_long = false;  // nothing but an installation changes that
+  bool is_refusal = false;   // reported as a warning; trying again soon is of no use
+  bool is_for_long = false;  // only an installation changes that
 };
 
-// Takes at most about `timeout_ms` for each of its steps. `eventfd` becomes the session's way to wake the daemon.
-// `before`: the last session, which goes on where the daemon brings its memory again; may be null. `published`: as
-// SessionPool::Take wants it.
+// Takes at most about `timeout_ms` for each of its steps. `eventfd` is set to the descriptor that wakes the daemon.
+// `before`: the last session, which continues if the daemon sends the same memory again; may be null. `published`: as
+// in SessionPool::Take.
 tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before,
                                                        const Session* published, SessionPool* sessions);
 

@@ -1,10 +1,8 @@
-// The control plane as the agent sees it, in plain types: the messages to and from the daemon, independent of what
-// carries them (session/grpc_stream.h; a test has its own). Thread rule: Send and IsOpen, the agent's thread
-// only; the inbox is filled by any thread and emptied by the agent.
+// The control plane as the agent sees it: the messages to and from the daemon in plain types, independent of what
+// carries them (session/grpc_stream.h; a test has its own). Thread rule: Send, the agent's thread.
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,7 +40,7 @@ struct QueueCreatedMessage {
 struct QueueDestroyedMessage {
   std::uint64_t queue = 0;
 };
-struct HintMessage {  // what is not given stays as it is
+struct HintMessage {  // a field without a value stays as it is
   std::optional<int> priority;
   std::optional<std::uint32_t> weight;
   std::optional<std::uint64_t> deadline_us;
@@ -70,21 +68,21 @@ struct WelcomeMessage {
   std::uint64_t client_id = 0;
   int effective_priority = 0;
   SessionConfiguration configuration;
-  std::uint64_t monotonic_ns = 0;  // the daemon's CLOCK_MONOTONIC then; 0: it did not say
+  std::uint64_t monotonic_ns = 0;  // the daemon's CLOCK_MONOTONIC when it sent this; 0: not sent
 };
 struct NoticeMessage {
   std::string text;
 };
 struct EndMessage {
   std::string reason;
-  bool is_refusal = false;  // the daemon has said no; not merely gone
+  bool is_refusal = false;  // the daemon refused the client; else it is merely gone
 };
 using IncomingMessage = std::variant<WelcomeMessage, NoticeMessage, SessionConfiguration, EndMessage>;
 
 class ControlStream {
  public:
   virtual ~ControlStream() = default;
-  // Never blocks. What does not fit any more is dropped and counted.
+  // Never blocks. A message that does not fit into the queue is dropped.
   virtual void Send(const OutgoingMessage& message) = 0;
 };
 

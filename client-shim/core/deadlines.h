@@ -14,11 +14,11 @@ class Deadlines {
   static constexpr std::uint64_t kLongestUs = 3'600'000'000;  // as the protocol says
   static constexpr bool IsDeadline(std::uint64_t us) { return us <= kLongestUs; }
 
-  // Of every stream without one of its own. 0: none any more.
+  // For every stream without a deadline of its own. 0: removes it.
   void Set(std::uint64_t us) {
     const std::lock_guard lock(mutex_);
     process_us_ = us;
-    Count();
+    UpdateAny();
   }
   void SetStream(void* stream, std::uint64_t us) {
     const std::lock_guard lock(mutex_);
@@ -27,9 +27,9 @@ class Deadlines {
     } else {
       streams_.erase(stream);
     }
-    Count();
+    UpdateAny();
   }
-  // relaxed: whoever sets a deadline tells the trackers afterwards (DeviceTracker::DeadlinesChanged).
+  // relaxed: after each change, DeviceTracker::DeadlinesChanged makes launches see it.
   bool Any() const { return any_.load(std::memory_order_relaxed); }
   // In microseconds; 0: none.
   std::uint64_t Of(void* stream) const {
@@ -43,7 +43,7 @@ class Deadlines {
   }
 
  private:
-  void Count() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
+  void UpdateAny() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
 
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::uint64_t> streams_;

@@ -1,5 +1,5 @@
-// DeviceTracker's use of its streams' accounts: when one gets a grant, and how what is in it comes into the device's
-// figures.
+// DeviceTracker's use of stream accounts: when an account gets a grant, and how its counts are folded into the
+// device's.
 #include <algorithm>
 #include <bit>
 
@@ -9,11 +9,11 @@
 namespace xschedd::shim {
 namespace {
 
-// The part of the window that may be promised or in flight where something is promised, and the part of what is left of
-// it that one account gets. Where there is less room, each launch asks the device, which knows all that is in flight.
+// How much of the window an account gets: a quarter of what is free below three quarters of the window. Where there is
+// less room, launches go by the device, which knows all that is in flight.
 constexpr std::uint64_t RoomToPromiseNs(const Window& window, std::uint64_t counted_ns) {
-  const std::uint64_t most_ns = std::uint64_t{window.us} * 1000 / 4 * 3;
-  return counted_ns < most_ns ? (most_ns - counted_ns) / 4 : 0;
+  const std::uint64_t max_ns = std::uint64_t{window.us} * 1000 / 4 * 3;
+  return counted_ns < max_ns ? (max_ns - counted_ns) / 4 : 0;
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ void DeviceTracker::GrantAccount(TrackedStream* stream, LaunchKey key, LaunchKey
   const std::uint64_t room_ns = window.us == 0
                                     ? StreamAccount::kNoLimit
                                     : RoomToPromiseNs(window, admission_.InFlightNs() + admission_.PromisedNs());
-  // For one launch at most it is not worth it.
+  // A grant for a single launch is not worth it.
   if (room_ns < 2 * weight_ns || IsMarkerDue(window.us, stream->work.UnmarkedNs() + 2 * weight_ns, weight_ns, 0))
     return;
   const std::size_t place = accounts_.Make(owner);
@@ -53,23 +53,23 @@ void DeviceTracker::FoldEach(bool takes_back) {
 }
 
 void DeviceTracker::FoldPlace(std::size_t place, bool takes_back) {
-  std::uint32_t left = 0;
-  const auto launched = [&](TrackedStream* stream, const StreamAccount::Kind& kind) {
-    stream->work.Launched(kind.key, kind.weight_ns, kind.left);
-    stream->activity.launches += kind.left;
-    times_.Costs().Launched(kind.key, kind.function, times_.Average().AverageNs(), kind.place, kind.left);
-    left += kind.left;
+  std::uint32_t launched = 0;
+  const auto add = [&](TrackedStream* stream, const StreamAccount::Kind& kind) {
+    stream->work.Launched(kind.key, kind.weight_ns, kind.launched);
+    stream->activity.launches += kind.launched;
+    times_.Costs().Launched(kind.key, kind.function, times_.Average().AverageNs(), kind.place, kind.launched);
+    launched += kind.launched;
   };
-  const StreamAccount::Folded folded = accounts_.At(place).Fold(takes_back, launched);
+  const StreamAccount::Folded folded = accounts_.At(place).Fold(takes_back, add);
   if (takes_back) accounts_.NoteTakenBack(place);
   admission_.EndPromise(folded.promised_ns);
   admission_.Fold(folded.stream, InFlight{folded.begun, folded.begun_ns});
-  Admission::Leave(folded.stream, left);
+  Admission::Leave(folded.stream, launched);
   entered_ += folded.begun;
-  entered_ -= left;
+  entered_ -= launched;
   last_submit_ns_ = std::max(last_submit_ns_, folded.last_ns);
   folded.stream->submitted_ns = std::max(folded.stream->submitted_ns, folded.last_ns);
-  if (left > 0) reports_.AddLaunched(left);
+  if (launched > 0) reports_.AddLaunched(launched);
 }
 
 }  // namespace xschedd::shim

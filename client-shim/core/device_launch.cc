@@ -1,4 +1,4 @@
-// Launches that are not as most are: that have to wait, are marked, fail, or are the first.
+// The rare steps of a launch: it waits, is marked, fails, or is the first on its stream.
 #include "client-shim/core/device_launch.h"
 
 #include "common/clock.h"
@@ -6,10 +6,10 @@
 namespace xschedd::shim {
 namespace {
 
-// For so long, and so many times in a row, a stream that becomes busy goes without a start marker: so that a change of
-// costs is noticed, it has one now and then, though it is known what its work costs.
-constexpr std::uint64_t kStartRestNs = 10'000'000;
-constexpr std::uint32_t kStartsLeftOut = 7;
+// Where the cost of its work is known, a stream that becomes busy has no start marker for at most this long and this
+// many times in a row. The markers in between show changes of costs.
+constexpr std::uint64_t kStartMarkerIntervalNs = 10'000'000;
+constexpr std::uint32_t kMaxStartsSkipped = 7;
 
 }  // namespace
 
@@ -33,30 +33,30 @@ bool DeviceLaunch::Admit(const Window& window, bool force) {
   return IsVoid() || AdmitLocked(State(), window, force);
 }
 
-// Where there is room beside everything, the streams need not be looked at; here there is none as long as some of it is
-// promised.
+// After HasRoomBesidePromises has found none: takes all promises back, and then also counts stream by stream.
 [[gnu::noinline]] bool DeviceLaunch::HasRoom(const TrackedStream& stream, const Window& window,
                                              std::uint64_t cost_ns) const {
   tracker_->TakeBackAll();
   return tracker_->admission_.HasRoom(window, cost_ns) ||
-         tracker_->admission_.HasRoomBeside(window, stream, cost_ns, MonotonicNs()) || tracker_->captures_->Forbid();
+         tracker_->admission_.HasRoomBeside(window, stream, cost_ns, MonotonicNs()) ||
+         tracker_->captures_->AreCallsForbidden();
 }
 
 void DeviceLaunch::AwaitRoom() {
-  tracker_->AwaitRoom(epoch_, rooms_);
+  tracker_->AwaitRoom(epoch_, room_generation_);
 }
 
 void DeviceLaunch::Start(bool may_time) {
   const std::lock_guard lock(tracker_->mutex_);
   if (IsVoid()) return;
-  State().submitted_ns = tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited
+  State().submitted_ns = tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited since Enter
   UnlockToStart(State(), may_time);
 }
 
 [[gnu::noinline]] void DeviceLaunch::UnlockToMarkStart(TrackedStream& stream, bool may_be_timed,
                                                        bool is_first_of_batch) {
   DeviceTracker& tracker = *tracker_;
-  if (tracker.captures_->Forbid()) return;
+  if (tracker.captures_->AreCallsForbidden()) return;
   Relock relock(tracker_);
   Lock& lock = relock.lock;
   const bool was_idle = stream.work.IsIdle();
@@ -75,24 +75,25 @@ void DeviceLaunch::Start(bool may_time) {
   if (!IsVoid() && stream.work.From() != TimedFrom::kMarker) UnlockToAnchor(lock, stream);
 }
 
-// So that the time of what is launched now can be measured, if it has to be.
+// Gives this launch a point from which its time is measured, unless its cost is known.
 void DeviceLaunch::UnlockToAnchor(Lock& lock, TrackedStream& stream) {
   DeviceTracker& tracker = *tracker_;
   const bool is_by_cost = IsSettled() && stop_ == nullptr;
   if (!stream.work.IsIdle()) {
-    // What counts by its cost ends here, unless a marker is behind some of it already.
+    // Work that is counted by its cost must end before this launch, unless it has a marker already.
     if (stream.work.From() == TimedFrom::kCost && !is_by_cost && stream.work.OldestMarked() == nullptr)
       tracker.UnlockToMark(lock, stream_, 0, DeviceTracker::In::kOwnLaunch);
     return;
   }
-  const bool is_due = stream.left_out >= kStartsLeftOut || tracker.last_submit_ns_ - stream.started_ns >= kStartRestNs;
+  const bool is_due = stream.starts_skipped >= kMaxStartsSkipped ||
+                      tracker.last_submit_ns_ - stream.started_ns >= kStartMarkerIntervalNs;
   if (is_by_cost && !is_due) {
-    ++stream.left_out;
+    ++stream.starts_skipped;
     stream.work.TimeFrom(TimedFrom::kCost);
     return;
   }
   if (stream.work.From() == TimedFrom::kCost && stream.admitted > 1) {
-    stream.work.TimeFrom(TimedFrom::kNowhere);  // another thread's launch may come before a start marker or behind it
+    stream.work.TimeFrom(TimedFrom::kNowhere);  // a start marker could come behind another thread's launch
     return;
   }
   void* marker = tracker.markers_.UnlockToTake(lock);
@@ -100,7 +101,7 @@ void DeviceLaunch::UnlockToAnchor(Lock& lock, TrackedStream& stream) {
   if (recorded && !IsVoid() && stream.work.From() == TimedFrom::kNowhere) {
     stream.work.TimeFrom(TimedFrom::kMarker, marker);
     stream.marked_at_ns = stream.started_ns = tracker.last_submit_ns_;
-    stream.left_out = 0;
+    stream.starts_skipped = 0;
     stream.recorded_ns = MonotonicNs();
   } else {
     tracker.markers_.Give(marker);
@@ -112,7 +113,7 @@ void DeviceLaunch::UnlockToAnchor(Lock& lock, TrackedStream& stream) {
 void DeviceLaunch::BeginWait(bool drains) {
   if (drains) {
     const Snapshot before = tracker_->BeginSync(SyncScope::kStream, stream_);
-    if (before.epoch != epoch_) return tracker_->EndSync(before, false);  // void, which proves nothing
+    if (before.epoch != epoch_) return tracker_->EndSync(before, false);  // this launch is void
     drained_batch_ = before.last_batch;
     stage_ = Stage::kDrains;
     return;
@@ -126,20 +127,20 @@ void DeviceLaunch::BeginWait(bool drains) {
 
 // ---- left ----------------------------------------------------------------------------------------------------------
 
-// The first launch may take long: when it ends is when its stream has something to do.
+// The call of a first launch may take long. Its stream has work from the end of the call on.
 [[gnu::noinline]] void DeviceLaunch::BecomeBusy(TrackedStream* stream) {
   stream->progress_ns = tracker_->last_submit_ns_ = MonotonicNs();
 }
 
 [[gnu::noinline]] void DeviceLaunch::UnlockToMarkEnd(const TrackedStream& stream, bool is_due) {
   Relock relock(tracker_);
-  const bool is_timed = stop_ != nullptr && stream.turn == turn_;
+  const bool is_timed = stop_ != nullptr && stream.admissions == admission_number_;
   if (is_timed || is_due)
     tracker_->UnlockToMark(relock.lock, stream_, is_timed ? key_ : 0, DeviceTracker::In::kOwnLaunch);
-  tracker_->markers_.Give(stop_);  // what it was for is known by the marker behind it
+  tracker_->markers_.Give(stop_);  // the marker behind it shows when the launch ended
 }
 
-// Of what was not admitted, has failed, or has finished already, nothing is in flight.
+// For a launch that leaves nothing in flight: it was not admitted, failed, or has finished already.
 [[gnu::noinline]] void DeviceLaunch::LeaveWithNothing(bool was_admitted, bool ok) {
   DeviceTracker& tracker = *tracker_;
   if (was_admitted) {
@@ -158,7 +159,7 @@ void DeviceLaunch::BeginWait(bool drains) {
   tracker.AfterSettling();
 }
 
-// What comes next on the stream need not come here, if this was as most are.
+// Lets the next launches on the stream be counted without the device's lock.
 [[gnu::noinline]] void DeviceLaunch::Grant() {
   if (!IsVoid()) tracker_->GrantAccount(&State(), key_, function_, weight_ns_);
 }
@@ -171,7 +172,8 @@ void DeviceLaunch::BeginWait(bool drains) {
   UnlockToLeave(true, ok, finished);
 }
 
-// What was not admitted, or whose call may have waited. What could not even enter, for want of memory, leaves nothing.
+// For a launch that was not admitted, or whose call may have waited. One that could not even enter, for lack of memory,
+// has nothing to leave.
 [[gnu::noinline]] void DeviceLaunch::LeaveOtherwise(bool ok, bool finished) {
   const Stage from = std::exchange(stage_, Stage::kLeft);
   if (from <= Stage::kMade) return;
@@ -187,7 +189,7 @@ void DeviceLaunch::BeginWait(bool drains) {
     tracker_->EndSync(Snapshot{SyncScope::kStream, false, stream_, drained_batch_, epoch_}, ok);
 }
 
-// Where memory has run out, a marker may be lost; what was entered is left all the same.
+// If memory has run out, a marker may be lost, but the launch still leaves what it has entered.
 void DeviceLaunch::Abandon() noexcept {
   try {
     Leave(false, false);

@@ -1,19 +1,19 @@
 // One launch on one device, from the moment its thread wants to submit until the call has returned. A tracker learns of
-// launches only through such objects, and an object always leaves what it has entered:
+// launches only through these objects, and an object always leaves what it has entered:
 //
 //   made ──Enter──► entered ──Admit──► admitted ──Start──► (BeginWait) ──► the call ──Leave──► left
 //      └────────────── Begin: all three, with the lock taken once ─────┘
 //
-// Where its stream has an account for it (stream_accounts.h), Begin and Leave take the account's lock alone; Leave
-// takes the device's if the account is no longer what it was, or the launch did not do what most do.
+// If its stream has an account (stream_accounts.h), Begin and Leave take only the account's lock. Leave takes the
+// device's lock, too, if the account has lost its grant meanwhile or the launch failed or has already finished.
 //
-//   entered    the client is busy, and the launch counts for nothing else yet
-//   admitted   it counts against the window
-//   left       a success is counted; a launch that was not admitted or has failed leaves no trace, nor does an object
+//   entered    the client is busy; the launch does not count otherwise
+//   admitted   the launch counts against the window
+//   left       a success is counted. A launch that was not admitted or has failed leaves no trace, nor does an object
 //              that ends without Leave
 //
-// A launch whose tracker counts for another session by now, or whose device was reset, is void: its remaining steps do
-// nothing. One whose stream was destroyed counts on the new stream of that name.
+// A launch is void if its tracker counts for another session by now, or its device was reset: its remaining steps do
+// nothing. If its stream was destroyed, it counts on the new stream of that handle.
 //
 // Thread rule: the thread that launches. The common path is inline here, the rare one in device_launch.cc.
 #pragma once
@@ -28,7 +28,7 @@ namespace xschedd::shim {
 
 class DeviceLaunch {
  public:
-  // `key` is what is launched; `function`: the same with whatever grid. 0: not known. `tracker` outlives it.
+  // `key`: what is launched; `function`: the same, whatever its grid. 0: unknown. `tracker` outlives this object.
   // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): the stages set the rest
   DeviceLaunch(DeviceTracker* tracker, const StreamKey& stream, LaunchKey key, LaunchKey function = 0)
       : tracker_(tracker), stream_(stream), key_(key), function_(function) {}
@@ -41,28 +41,27 @@ class DeviceLaunch {
 
   DeviceTracker* Tracker() const { return tracker_; }
 
-  // Enter, Admit without force, and Start, for a launch that need not wait for its turn. `now_ns`: the time. False:
-  // entered, but there is no room; the caller still has to call Admit and Start.
+  // Enter, Admit without force, and Start, for a launch that need not wait at the gate. `now_ns`: the time. False: it
+  // has entered, but there is no room; the caller still has to call Admit and Start.
   bool Begin(const Window& window, bool may_time, std::uint64_t now_ns);
   void Enter(std::uint64_t now_ns);
-  // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
+  // Admits the launch if there is room in the window, or in any case with `force`. False: there is no room.
   bool Admit(const Window& window, bool force);
-  // After Admit has refused: returns when there may be room, or something else may have changed. After some
+  // After Admit has refused: returns when there may be room, or something else may have changed; after some
   // milliseconds at most.
   void AwaitRoom();
-  // Of what was admitted: records the start marker if the stream was idle. `may_time`: the caller can launch with a
-  // stop event; if the launch is to be timed, StopMarker() must be used for it.
+  // After Admit: records a start marker if one is needed. `may_time`: the caller can launch with a stop event. If
+  // StopMarker() is not null afterwards, it must.
   void Start(bool may_time);
   void* StopMarker() const { return stop_; }
-  // The call may wait for what the stream has. `drains`: and proves by its success that the stream has nothing left of
-  // what it had.
+  // The call may wait for the work of the stream. `drains`: its success proves that all that work has finished.
   void BeginWait(bool drains);
-  // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
+  // After the real call. `ok`: it succeeded; `finished`: its work is already done. Records a marker if one is due.
   void Leave(bool ok, bool finished);
 
  private:
   using Lock = DeviceTracker::Lock;
-  // For a caller that holds the mutex by another lock: one that may be released, and is held again at the end.
+  // A lock that may be released in between, for a caller that holds the mutex by a lock_guard.
   struct Relock {
     explicit Relock(DeviceTracker* tracker) : lock(tracker->mutex_, std::adopt_lock) {}
     ~Relock() { lock.release(); }
@@ -72,8 +71,8 @@ class DeviceLaunch {
   };
   enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kOnAccount, kMayWait, kDrains };
 
-  // The parts, with the lock held. Functions named Unlock... may release it for a call of the runtime, and hold it
-  // again when they return.
+  // The first two take only the account's lock; LeaveByDevice and LeaveOtherwise take the device's lock; the rest are
+  // called with it. Functions named Unlock... may release it for a call of the runtime; they return with it held.
   bool BeginOnAccount(const Window& window, bool may_time, std::uint64_t now_ns);
   bool LeaveAccount(bool ok, bool finished);
   void EnterLocked(std::uint64_t now_ns);
@@ -85,7 +84,7 @@ class DeviceLaunch {
   void NewDeadline(TrackedStream* stream);
   void UnlockToMarkStart(TrackedStream& stream, bool may_be_timed, bool is_first_of_batch);
   void UnlockToAnchor(Lock& lock, TrackedStream& stream);
-  // `is_due`: also for another reason than that the launch was timed.
+  // `is_due`: a marker is due even if the launch was not timed.
   void UnlockToMarkEnd(const TrackedStream& stream, bool is_due);
   void BecomeBusy(TrackedStream* stream);
   void LeaveByDevice(bool ok, bool finished);
@@ -93,39 +92,39 @@ class DeviceLaunch {
   void Grant();
   void Abandon() noexcept;
 
-  // The session has been replaced since it entered, or the device was reset.
+  // Since it entered, the session was replaced or the device was reset.
   bool IsVoid() const { return epoch_ != tracker_->epoch_; }
   TrackedStream& State() {
     return forgets_ == tracker_->streams_.Forgets() ? *state_ : tracker_->streams_.Find(stream_);
   }
-  // What it costs can be relied upon.
+  // Its cost is reliable.
   bool IsSettled() const { return is_known_ && tracker_->times_.Costs().IsSettled(place_); }
 
-  // Those without a value have one from the stage on that needs it.
+  // Members without an initialiser are set by the first stage that needs them.
   DeviceTracker* const tracker_;
   const StreamKey stream_;
   const LaunchKey key_;
   const LaunchKey function_;
-  TrackedStream* state_;     // as long as `forgets_` is the streams'
+  TrackedStream* state_;     // valid while the streams' Forgets() is `forgets_`
   std::uint64_t epoch_;      // of the tracker, when it entered
-  std::uint64_t weight_ns_;  // what it was admitted with
+  std::uint64_t weight_ns_;  // what it counts against the window
   union {
-    std::uint64_t drained_batch_;  // with kDrains: what the call proves
+    std::uint64_t drained_batch_;  // with kDrains: the last batch that the call proves to have finished
     struct {
       std::uint32_t grant;
       std::uint8_t place, kind;
     } on_account_;  // with kOnAccount: where it is counted
   };
   void* stop_ = nullptr;     // the marker to launch with, if the launch is to be timed
-  std::uint32_t window_us_;  // that it was admitted to
+  std::uint32_t window_us_;  // of the window that it was admitted to
   std::uint32_t forgets_;    // of the streams, when it entered
   union {
-    std::uint32_t rooms_;  // until it is admitted: of those that wait, when there was none for it
-    std::uint32_t turn_;   // then: of the stream
+    std::uint32_t room_generation_;   // until it is admitted: RoomWaiters::Generation() when it was refused
+    std::uint32_t admission_number_;  // then: TrackedStream::admissions when it was admitted
   };
-  std::uint16_t place_;  // of its kind among the costs (CostTable::Known)
+  std::uint16_t place_;  // of its kind in the cost table (CostTable::Known)
   Stage stage_ = Stage::kMade;
-  bool is_known_;  // what it costs
+  bool is_known_;  // its cost is known
 };
 
 // ---- on an account
@@ -143,7 +142,7 @@ class DeviceLaunch {
   weight_ns_ = begun.weight_ns;
   window_us_ = window.us;
   forgets_ = begun.forgets;
-  turn_ = 0;  // it is not timed
+  admission_number_ = 0;  // it is not timed
   place_ = begun.place;
   is_known_ = true;
   on_account_ = {begun.grant, static_cast<std::uint8_t>(place), begun.kind};
@@ -175,7 +174,7 @@ class DeviceLaunch {
   forgets_ = tracker.streams_.Forgets();
   ++tracker.entered_;
   stage_ = Stage::kEntered;
-  // Of several threads the last to come here need not be the last that looked at the clock.
+  // Threads do not come here in the order in which they read the clock.
   if (tracker.last_submit_ns_ < now_ns) tracker.last_submit_ns_ = now_ns;
   if (state_->submitted_ns < now_ns) state_->submitted_ns = now_ns;
   if (tracker.deadlines_->Any()) [[unlikely]]
@@ -196,9 +195,9 @@ class DeviceLaunch {
     tracker.WindowChanged();
   const CostTable::Known known = costs.CostOf(key_);
   std::uint64_t cost_ns = known.cost_ns;
-  if (cost_ns == 0) cost_ns = costs.ReckonedCostNs(key_, function_, tracker.times_.Average().AverageNs());
+  if (cost_ns == 0) cost_ns = costs.EstimatedCostNs(key_, function_, tracker.times_.Average().AverageNs());
   if (!force && !tracker.admission_.HasRoomBesidePromises(window, cost_ns) && !HasRoom(stream, window, cost_ns)) {
-    rooms_ = tracker.admission_.Waiters().Rooms();
+    room_generation_ = tracker.admission_.Waiters().Generation();
     return false;
   }
   if (tracker.admission_.EndHostAhead(window)) [[unlikely]]
@@ -207,16 +206,16 @@ class DeviceLaunch {
   window_us_ = window.us;
   place_ = known.place;
   is_known_ = known.cost_ns != 0;
-  turn_ = ++stream.turn;
+  admission_number_ = ++stream.admissions;
   stage_ = Stage::kAdmitted;
   return true;
 }
 
 [[gnu::always_inline]] inline void DeviceLaunch::UnlockToStart(TrackedStream& stream, bool may_time) {
-  // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
+  // A launch of another thread at the same time could come in front of the stop event, but be counted behind it.
   const bool may_be_timed = may_time && stream.admitted == 1 && stream_.thread == 0 && tracker_->times_.MayTime();
-  // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
-  const bool is_first_of_batch = !is_known_ && key_ != 0 && !stream.work.MayTellOneMore();
+  // An unknown cost is computed from the span of its batch, so the batch must not have too many kinds: begin another.
+  const bool is_first_of_batch = !is_known_ && key_ != 0 && !stream.work.HasRoomForAnotherKind();
   const bool has_start = stream.work.From() == TimedFrom::kMarker ||
                          (stream.work.From() == TimedFrom::kCost && IsSettled()) ||
                          (stream.work.From() == TimedFrom::kNowhere && !stream.work.IsIdle());
@@ -238,7 +237,7 @@ class DeviceLaunch {
   DeviceTracker& tracker = *tracker_;
   if (IsVoid()) [[unlikely]]
     return tracker.markers_.Give(stop_);
-  tracker.TakeBack(stream_);  // it may have begun there
+  tracker.TakeBack(stream_);  // it may have begun on the account
   --tracker.entered_;
   if (!ok || finished || !was_admitted) [[unlikely]]
     return LeaveWithNothing(was_admitted, ok);
@@ -250,7 +249,7 @@ class DeviceLaunch {
     BecomeBusy(&stream);
   stream.work.Launched(key_, weight_ns_);
   tracker.reports_.AddLaunched();
-  // Where nobody else may mark the stream later, this is the moment.
+  // Where markers may be recorded only inside the stream's own launches, one is due behind each.
   const bool is_due =
       IsMarkerDue(window_us_, stream.work.UnmarkedNs(), weight_ns_, tracker.last_submit_ns_ - stream.marked_at_ns) ||
       tracker.captures_->Any() || !tracker.streams_.MayMarkElsewhere(stream_);

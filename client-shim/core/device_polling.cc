@@ -1,5 +1,4 @@
-// DeviceTracker's polling of its markers: by a thread that waits for the window, and by the agent (polling.h says
-// when).
+// DeviceTracker's polling of its markers, by a thread that waits for the window and by the agent (polling.h says when).
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -13,24 +12,24 @@
 namespace xschedd::shim {
 namespace {
 
-// How long a device must have been quiet before the agent drops a marker of its own there. With the agent's tick this
-// keeps a late "idle" under 200 µs.
+// How long nothing must have been launched before the agent records a marker. With the agent's interval this keeps the
+// delay of "idle" under 200 µs.
 constexpr std::uint64_t kQuietNs = 80'000;
 
-// How often the agent looks while a thread is in a call that will settle: what it settles is known at its end, but the
-// GPU time of a long wait has to be told before.
+// How often the agent polls while a thread is in a synchronising call. Its end settles the work, but during a long wait
+// the GPU time in the ledger must not stand still.
 constexpr std::uint64_t kSyncPollNs = 2'000'000;
 
-// How much later than it said a thread that waits for the window may look again.
+// How much later than announced a thread that waits for the window may poll again.
 constexpr std::uint64_t kOversleepNs = 60'000;
 
-// The longest sleep of a thread that waits for the window without looking for itself.
+// The longest sleep of a thread that waits for the window while another one polls.
 constexpr std::chrono::milliseconds kLongestWait{10};
 
-// Streams looked at with the lock released once; there may be more rounds.
+// How many streams are polled in one round, in which the lock is released once.
 constexpr std::size_t kRound = 16;
 
-// Between two looks of a thread that spins: about a microsecond, in which others get the lock.
+// Between two polls of a spinning thread: about a microsecond, in which others get the lock.
 constexpr int kPauses = 20;
 
 // While it lives, the calling thread's sleeps are as long as they say: the default slack is 50 µs.
@@ -47,7 +46,7 @@ class PreciseSleep {
 
 }  // namespace
 
-// ---- one look ------------------------------------------------------------------------------------------------------
+// ---- one poll ------------------------------------------------------------------------------------------------------
 
 void DeviceTracker::UnlockToPoll(Lock& lock) {
   struct Candidate {
@@ -56,7 +55,7 @@ void DeviceTracker::UnlockToPoll(Lock& lock) {
     void* marker;
     MarkerState state;
   };
-  if (is_polling_ || captures_->Forbid()) return;
+  if (is_polling_ || captures_->AreCallsForbidden()) return;
   is_polling_ = true;
   const std::uint64_t epoch = epoch_;
   std::array<Candidate, kRound> candidates;
@@ -84,14 +83,13 @@ void DeviceTracker::UnlockToPoll(Lock& lock) {
       if (candidates[i].state == MarkerState::kPending) continue;
       TrackedStream* const stream = streams_.Known(candidates[i].key);
       if (stream == nullptr) continue;
-      // Settled meanwhile, and the marker in use again: then the answer may be about its new use. The batch is gone, so
-      // nothing is settled by it.
-      // A marker that cannot be queried any more will never say anything: what it stood for is let go.
+      // kBroken settles the batch, too: that marker will never be reached. If the batch was settled meanwhile and its
+      // marker is in use again, the answer may be about the new use; but then nothing is left to settle.
       Settle(candidates[i].key, *stream, candidates[i].id);
       if (stream->work.IsIdle() && stream->pins == 0) stream->own_marker = 0;
       is_any_done = true;
     }
-    if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
+    if (is_any_done) continue;  // the same streams again: their next markers may be done, too
     if (is_last) break;
     last = reached;
   }
@@ -112,27 +110,27 @@ void DeviceTracker::PollForRoom(std::uint64_t nap_ns) {
 }
 
 void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
-  others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
+  others_poll_until_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   FoldAll();
   UnlockToPoll(lock);
-  // Each by itself: the marker of one that stands still tells nothing about the others.
+  // Each stream needs a marker of its own: one stream proves nothing about another.
   UnlockToMarkEach(
       lock, [](const TrackedStream& stream) { return !stream.work.IsIdle() && stream.work.OldestMarked() == nullptr; });
 }
 
-void DeviceTracker::AwaitRoom(std::uint64_t epoch, std::uint32_t rooms) {
+void DeviceTracker::AwaitRoom(std::uint64_t epoch, std::uint32_t room_generation) {
   Lock lock(mutex_);
-  const auto is_as_seen = [&] { return admission_.Waiters().Rooms() == rooms; };
+  const auto is_as_seen = [&] { return admission_.Waiters().Generation() == room_generation; };
   if (epoch != epoch_ || !is_as_seen()) return;
   RoomWaiters::Waiting waiting(&admission_.Waiters());
-  if (!waiting.Polls()) return waiting.UnlockToSleep(lock, kLongestWait);
+  if (!waiting.IsPoller()) return waiting.UnlockToSleep(lock, kLongestWait);
   UnlockToPollForRoom(lock, 0);
   if (!is_as_seen()) return;
   const std::uint64_t now = MonotonicNs();
   if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
-    others_look_ns_ = now + nap_ns + kOversleepNs;
+    others_poll_until_ns_ = now + nap_ns + kOversleepNs;
     const PreciseSleep precise;
-    // A synchronisation of another thread may make room before.
+    // A synchronisation of another thread may wake it earlier.
     waiting.UnlockToSleep(lock, std::chrono::nanoseconds(nap_ns));
     return UnlockToPollForRoom(lock, 0);
   }
@@ -160,12 +158,12 @@ void DeviceTracker::WakeWaiting() {
 
 void DeviceTracker::NoteHostAhead() {
   const Lock lock(mutex_);
-  TakeBackAll();  // each launch looks whether the host is still ahead
+  TakeBackAll();  // while the host is ahead, each launch has to check whether it still is
   admission_.NoteHostAhead();
   UpdateWaits();
 }
 
-// By the stream whose oldest marker is due first: its batch began when the one before it was settled.
+// The nap until the first of the streams' oldest markers is due. A batch begins when the one before it was settled.
 std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
   std::uint64_t nap_ns = kLongestLateNapNs;
   bool is_first = true;
@@ -183,17 +181,17 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
 std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
   FoldAll();
-  now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
-  const bool is_used = reports_.Submitted() != looked_at_;
-  looked_at_ = reports_.Submitted();
-  // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
+  now_ns = std::max(now_ns, last_submit_ns_);  // a launch may have read the clock after the caller
+  const bool is_used = reports_.Submitted() != submitted_at_tick_;
+  submitted_at_tick_ = reports_.Submitted();
   is_awaited_ = is_awaited;
+  // A client that is still in use is watched on: otherwise the launch after each short pause would wake the agent.
   const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
-  if (captures_->Forbid()) return kNever;
+  if (captures_->AreCallsForbidden()) return kNever;
   if (reports_.Launched() == 0) return if_idle_ns;
-  // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
-  const bool others_look = now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs);
-  if (!others_look) {
+  // A thread in a synchronising call settles, and one that waits for the window polls. Then the agent need not.
+  const bool others_poll = now_ns < others_poll_until_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs);
+  if (!others_poll) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
     } else if (now_ns - last_submit_ns_ >= QuietNs()) {
@@ -202,24 +200,24 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
     UnlockToPoll(lock);
     if (reports_.Launched() == 0) return if_idle_ns;
   }
-  return NextLookNs(now_ns);
+  return NextTickNs(now_ns);
 }
 
-// How long nothing must have been submitted: a client that may be noticed late is not asked after in each of its
-// pauses.
+// How long nothing must have been submitted. If nobody waits for this client's "idle", short pauses are left alone.
 std::uint64_t DeviceTracker::QuietNs() const {
   return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);
 }
 
-// All that is in flight has to end before the client is idle, and nothing may have been submitted for a while.
-std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
+// The client can be idle once all that is in flight is due and nothing was submitted for a while.
+std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns) const {
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
-  if (!times_.Average().HasValue()) due_ns = 0;  // what launches weigh is a guess
-  const std::uint64_t next_ns = std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns,
-                                          last_submit_ns_ + QuietNs(), std::min(others_look_ns_, now_ns + kLazyNs)});
+  if (!times_.Average().HasValue()) due_ns = 0;  // without measurements, weights are guesses
+  const std::uint64_t next_ns =
+      std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns, last_submit_ns_ + QuietNs(),
+                std::min(others_poll_until_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);
 }
 

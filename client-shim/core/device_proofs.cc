@@ -1,5 +1,5 @@
-// DeviceTracker's proofs that work has finished: what settles by them, the calls of the program that give them, and
-// what a query may meet of ours.
+// DeviceTracker's proofs that work has finished: what they settle, the program's calls that provide them, and markers
+// of ours that a query may meet.
 #include <algorithm>
 #include <chrono>
 
@@ -9,11 +9,12 @@
 namespace xschedd::shim {
 namespace {
 
-// Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
+// The most events that are remembered. If a program records more without destroying them, events prove less, and
+// markers settle the work.
 constexpr std::size_t kMaxEvents = 4096;
 
-// How long an implicit synchronisation waits for markers that are being recorded, which takes microseconds; not for
-// ever, because one may stand behind a full queue.
+// How long an implicit synchronisation waits for markers that are being recorded, which takes microseconds. The wait is
+// bounded, because a recording may be stuck behind a full queue.
 constexpr std::chrono::milliseconds kLongestRecording{20};
 
 bool IsOpen(const TrackedStream& stream) {
@@ -28,7 +29,7 @@ void DeviceTracker::Settle(const StreamKey& key, TrackedStream& stream, std::uin
   TakeBack(key);
   if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
-    admission_.Waiters().MoreRoom();
+    admission_.Waiters().NotifyRoom();
   }
   const auto measured = [&](const SettledWork& done) { measuring_.Push(key, done); };
   const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
@@ -39,25 +40,25 @@ void DeviceTracker::Settle(const StreamKey& key, TrackedStream& stream, std::uin
   reports_.AddSettled(settled.launches);
   stream.activity.completions += settled.launches;
   if (!stream.work.IsIdle() || stream.admitted > 0) return;
-  markers_.Give(stream.work.EndTime());  // the gap until the next launch is not ours
+  markers_.Give(stream.work.EndTime());  // the gap until the next launch is no GPU time
   stream.busy_since_ns = 0;
 }
 
 void DeviceTracker::UnlockToFinishSettling(Lock& lock) {
   measuring_.UnlockToMeasure(lock);
-  if (times_.Costs().HasJumped()) TakeBackAll();  // they know the costs of before
+  if (times_.Costs().HasJumped()) TakeBackAll();  // accounts have the old costs
   unpinned_.notify_all();
   PublishLimit();
   AfterSettling();
 }
 
-// What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
-// the window many times over before its first launch has settled.
+// A cost has changed a lot. What is in flight gets new weights; otherwise a kind that has become long would fill the
+// window many times over before its first launch settles.
 void DeviceTracker::Reprice() {
   const auto reprice = [this](TrackedStream* stream, InFlight* work, const LaunchMix& mix) {
     std::uint64_t cost_ns = times_.Costs().SettledCostNs(mix);
-    // What is reckoned only counts against the window.
-    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, times_.Costs().ReckonedCostNs(mix));
+    // An estimate may only raise the weight.
+    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, times_.Costs().EstimatedCostNs(mix));
     if (cost_ns == work->cost_ns) return;
     admission_.Reweigh(stream, work->cost_ns, cost_ns);
     work->cost_ns = cost_ns;
@@ -119,22 +120,22 @@ void DeviceTracker::EndImplicitSync(bool ok) {
   Lock lock(mutex_);
   if (!ok) {
     --implicit_syncs_;
-    return;  // the runtime keeps an error for the program, and a call of ours would overwrite it
+    return;  // a call of ours would overwrite the error that the runtime keeps for the program
   }
   FoldAll();
   UnlockForEach(
       [this](const StreamKey& key, const TrackedStream& stream) {
         return streams_.MayMarkElsewhere(key) && (!stream.work.IsIdle() || stream.own_marker != 0);
       },
-      [&](const StreamKey& key) { UnlockToAsk(lock, key); });
+      [&](const StreamKey& key) { UnlockToQueryStream(lock, key); });
   --implicit_syncs_;
   UnlockToFinishSettling(lock);
 }
 
-// Settles what the stream has, if it has finished.
-void DeviceTracker::UnlockToAsk(Lock& lock, const StreamKey& key) {
+// Settles all work of the stream if the runtime says that it has finished.
+void DeviceTracker::UnlockToQueryStream(Lock& lock, const StreamKey& key) {
   const Captures::Elsewhere elsewhere(captures_);
-  if (captures_->Forbid() || !elsewhere.IsAllowed()) return;
+  if (captures_->AreCallsForbidden() || !elsewhere.IsAllowed()) return;
   TrackedStream& stream = streams_.Find(key);
   const Pin pin(this, &stream);
   const std::uint64_t epoch = epoch_;
@@ -186,7 +187,7 @@ bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) {
   });
 }
 
-void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
+void DeviceTracker::ForgetOwnMarker(const StreamKey& key) {
   const Lock lock(mutex_);
   for (auto& [other, stream] : streams_) {
     if (TrackedStreams::IsWaitedFor(key, other, stream)) stream.own_marker = 0;

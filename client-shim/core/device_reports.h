@@ -11,13 +11,13 @@
 
 namespace xschedd::shim {
 
-// Where a tracker's reports and counters go: the ledger of the session. A test has its own.
+// Receives a tracker's reports and counters: the session's ledger, or a test's own.
 class TrackerSink {
  public:
   virtual ~TrackerSink() = default;
   // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
   virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
-  // Where the tracker keeps in_flight, window_limit, submitted, completed and gpu_time_ns. Stays where it is.
+  // The tracker writes in_flight, window_limit, submitted, completed and gpu_time_ns there. Always the same object.
   virtual abi::LedgerDevice& Counters() = 0;
   // Whether kWaits is to be reported now. Never blocks.
   virtual bool WantsWaits() const = 0;
@@ -25,11 +25,11 @@ class TrackerSink {
 
 class DeviceReports {
  public:
-  // Counts from nothing, for a new session or, with null, for nobody: then the one before hears that the device is
-  // idle. `sink` outlives its use here.
+  // Starts counting from zero for a new session or, with null, for nobody; then the previous sink gets a last "idle" if
+  // the device was busy. `sink` must outlive its use here.
   void Begin(TrackerSink* sink) {
-    if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
-    busy_ = waits_ = false;
+    if (is_busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
+    is_busy_ = is_waiting_ = false;
     launched_ = 0;
     submitted_ = completed_ = deadline_ns_ = 0;
     sink_ = sink;
@@ -37,28 +37,28 @@ class DeviceReports {
   }
 
   // ---- busy, waiting, idle
-  bool IsBusy() const { return busy_; }
+  bool IsBusy() const { return is_busy_; }
   void SetBusy() {
-    busy_ = true;
+    is_busy_ = true;
     ReportBusy();
   }
   void SetIdle() {
-    busy_ = waits_ = false;
+    is_busy_ = is_waiting_ = false;
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   }
   // Whether the host waits for the device, as far as the daemon asks for it.
   void SetWaits(bool waits) {
-    if (sink_ == nullptr || !busy_) return;
+    if (sink_ == nullptr || !is_busy_) return;
     waits = waits && sink_->WantsWaits();
-    if (waits == waits_) return;
-    waits_ = waits;
+    if (waits == is_waiting_) return;
+    is_waiting_ = waits;
     ReportBusy();
   }
-  // 0: none. `has_work`: a change is told at once.
+  // 0: none. `has_work`: a change is reported at once, else with the next report.
   void SetDeadline(std::uint64_t deadline_ns, bool has_work) {
     if (deadline_ns == deadline_ns_) return;
     deadline_ns_ = deadline_ns;
-    if (busy_ && has_work) ReportBusy();
+    if (is_busy_ && has_work) ReportBusy();
   }
   bool HasDeadline() const { return deadline_ns_ != 0; }
 
@@ -67,7 +67,7 @@ class DeviceReports {
     ledger_->submitted.store(submitted_ += launches, std::memory_order_relaxed);
     ledger_->in_flight.store(launched_ += launches, std::memory_order_relaxed);
   }
-  // The rest is in the ledger after the next Publish.
+  // These two are in the ledger after the next Publish.
   void AddFinished() {
     ++submitted_;
     ++completed_;
@@ -76,12 +76,12 @@ class DeviceReports {
     launched_ -= launches;
     completed_ += launches;
   }
-  std::uint32_t Launched() const { return launched_; }  // and not settled
+  std::uint32_t Launched() const { return launched_; }  // not yet settled
   std::uint64_t Submitted() const { return submitted_; }
   void Publish(std::uint64_t gpu_time_ns) {
     ledger_->in_flight.store(launched_, std::memory_order_relaxed);
     ledger_->submitted.store(submitted_, std::memory_order_relaxed);
-    // release: never more than was submitted, to whoever reads it first.
+    // release: whoever reads `completed` first, then `submitted`, never sees more completed than submitted.
     ledger_->completed.store(completed_, std::memory_order_release);
     ledger_->gpu_time_ns.store(gpu_time_ns, std::memory_order_relaxed);
   }
@@ -90,7 +90,7 @@ class DeviceReports {
  private:
   void ReportBusy() {
     if (sink_ != nullptr)
-      sink_->Report(waits_ ? abi::TransitionKind::kWaits : abi::TransitionKind::kBusy, deadline_ns_);
+      sink_->Report(is_waiting_ ? abi::TransitionKind::kWaits : abi::TransitionKind::kBusy, deadline_ns_);
   }
 
   abi::LedgerDevice nobodys_{};  // counters while there is no sink
@@ -100,8 +100,8 @@ class DeviceReports {
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t deadline_ns_ = 0;
-  bool busy_ = false;
-  bool waits_ = false;  // reported of what is busy
+  bool is_busy_ = false;
+  bool is_waiting_ = false;  // only while busy
 };
 
 }  // namespace xschedd::shim

@@ -1,6 +1,5 @@
-// How long work on one device took, and what it costs: computes GPU time and costs from markers, the device's own
-// stamps and known costs. Pure but for reading stamps, which is no call of the runtime. Thread rule: guarded by its
-// device's lock.
+// Computes the GPU time and the costs of work on one device from markers, the device's own stamps and known costs.
+// Makes no call of the runtime: reading stamps is none. Thread rule: guarded by its device's lock.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +21,14 @@ class DeviceTimes {
 
   CostTable& Costs() { return costs_; }
   const CostTable& Costs() const { return costs_; }
-  // Of all launches.
+  // The average duration of all launches.
   const DurationEstimate& Average() const { return average_; }
   // Never falls before Clear.
   std::uint64_t TotalNs() const { return gpu_time_.TotalNs(); }
   // Whether launches can be timed by the device.
   bool MayTime() const { return vendor_->next_stamp != nullptr && timer_.IsUsable(); }
 
-  // `done` ended at `to` of the marker clock and began not before `from`; nothing: not known.
+  // `done` ended at `to` of the marker clock and did not begin before `from`; without a value: unknown.
   void Account(const SettledWork& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to) {
     if (done.from == TimedFrom::kCost) return AccountByCost(done.work, to);
     if (!from || !to || *to <= *from) return gpu_time_.AddUnmeasured(costs_.SettledCostNs(done.mix));
@@ -40,22 +39,22 @@ class DeviceTimes {
       timer_.Expect(done.timed, *to, span_ns);
       timed_ns = MatchStamps();
     }
-    // Of a single launch that was timed, what it took is known better than what its kind takes.
+    // The time of a single timed launch is more exact than the cost of its kind.
     const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : costs_.SettledCostNs(done.mix);
     gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
     average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
   }
-  // Of settled work that has no marker behind it.
+  // For settled work without a marker behind it.
   void AccountUnmeasured(const InFlight& work, const LaunchMix& mix, TimedFrom from) {
     gpu_time_.AddUnmeasured(from == TimedFrom::kCost ? work.cost_ns : costs_.SettledCostNs(mix));
   }
-  // All streams have been looked at.
+  // All settled work has been accounted for.
   void EndRound() {
     MatchStamps();
     gpu_time_.EndRound();
   }
 
-  // GPU time is counted from nothing; costs are what they are.
+  // Starts GPU time from zero. Costs stay.
   void Clear() { gpu_time_.Clear(); }
   // The markers' time base is a new one.
   void ForgetMarkers() { timer_.Forget(); }
@@ -69,7 +68,7 @@ class DeviceTimes {
     }
     average_.Add(work.cost_ns, work.launches);
   }
-  // What the timed launch that was expected last took; 0: not known yet.
+  // The time of the launch that was expected last; 0: not known yet.
   std::uint64_t MatchStamps() {
     const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
     const std::uint64_t newest_ns = timer_.Match(*vendor_, add);

@@ -39,7 +39,7 @@ std::uint64_t DeviceTracker::CloseOpen(TrackedStream& stream) {
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
 void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
-  if (captures_->Forbid()) return;
+  if (captures_->AreCallsForbidden()) return;
   const std::uint64_t epoch = epoch_;
   TrackedStream& stream = streams_.Find(key);
   const Pin pin(this, &stream);
@@ -47,7 +47,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
   void* marker = markers_.UnlockToTake(lock);
   TakeBack(key);
-  // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
+  // Checked last, under the lock: from here on, NoteStream waits until the marker is recorded.
   const bool may_mark = in == In::kOwnLaunch || MayMarkNow(key);
   if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
     markers_.Give(marker);
@@ -64,13 +64,13 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded) stream.recorded_ns = MonotonicNs();
   if (recorded && epoch == epoch_ && stream.work.SetMarker(id, marker)) return;
-  // Not recorded, or its batch has been settled meanwhile by a synchronisation.
+  // Not recorded, or a synchronisation has settled its batch meanwhile.
   markers_.Give(marker);
 }
 
-// Marks each stream that `wanted` says.
-void DeviceTracker::UnlockToMarkEach(Lock& lock, bool (*wanted)(const TrackedStream&)) {
-  UnlockForEach([&](const StreamKey& key, const TrackedStream& stream) { return MayMarkNow(key) && wanted(stream); },
+// Marks each stream for which is_wanted(stream).
+void DeviceTracker::UnlockToMarkEach(Lock& lock, bool (*is_wanted)(const TrackedStream&)) {
+  UnlockForEach([&](const StreamKey& key, const TrackedStream& stream) { return MayMarkNow(key) && is_wanted(stream); },
                 [&](const StreamKey& key) { UnlockToMark(lock, key, 0, In::kElsewhere); });
 }
 
@@ -80,14 +80,14 @@ void DeviceTracker::AfterSettling() {
   streams_.ForgetGone();
   if (reports_.HasDeadline() || deadlines_->Any()) UpdateDeadline();
   reports_.Publish(times_.TotalNs());
-  // Where there is an account with a grant, there is work: this only makes sure that nothing goes on behind an idle.
+  // An account with a grant means work, so there should be none. This ensures that nothing is launched after an "idle".
   if (entered_ == 0 && reports_.Launched() == 0) TakeBackAll();
   if (entered_ > 0 || reports_.Launched() > 0 || !reports_.IsBusy()) return UpdateWaits();
   admission_.ForgetHostAhead();
   reports_.SetIdle();
 }
 
-// The earliest of what busy streams want. A change is told at once if the daemon knows us as busy.
+// The earliest deadline of the busy streams.
 void DeviceTracker::UpdateDeadline() {
   std::uint64_t earliest = 0;
   for (const auto& [key, stream] : streams_) {
@@ -118,12 +118,12 @@ void DeviceTracker::PrepareForCapture() {
   UnlockToMarkEach(lock, [](const TrackedStream& stream) { return !stream.work.IsMarked(); });
 }
 
-void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
+void DeviceTracker::NoteStream(void* handle, bool is_non_blocking) {
   Lock lock(mutex_);
-  streams_.NoteMade(handle, non_blocking);
-  if (!non_blocking) TakeBack(StreamKey{});
-  // From now on a marker on the legacy default stream is a barrier in a blocking one's way; one may be under way.
-  if (!non_blocking) unpinned_.wait(lock, [this] { return marking_legacy_ == 0; });
+  streams_.NoteMade(handle, is_non_blocking);
+  if (!is_non_blocking) TakeBack(StreamKey{});
+  // From now on, a marker on the legacy default stream is a barrier for this stream. One may just be being recorded.
+  if (!is_non_blocking) unpinned_.wait(lock, [this] { return marking_legacy_ == 0; });
 }
 
 void DeviceTracker::ForgetStream(void* handle) {
@@ -132,9 +132,9 @@ void DeviceTracker::ForgetStream(void* handle) {
   const StreamKey key{handle, 0};
   TrackedStream* const stream = streams_.Known(key);
   if (stream == nullptr) return;
-  // Recording takes microseconds; the runtime would make the destroying thread wait just the same.
+  // Recording takes microseconds, and the runtime would make the destroying thread wait, too.
   unpinned_.wait(lock, [stream] { return stream->pins == 0; });
-  // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
+  // The runtime finishes the rest of a destroyed stream's work later, and cannot be asked about it any more.
   TakeBack(key);
   CloseOpen(*stream);
   Settle(key, *stream, next_batch_);
@@ -149,8 +149,8 @@ void DeviceTracker::ForgetThread(std::uint64_t thread) {
   const StreamKey key{reinterpret_cast<void*>(kPerThreadHandle), thread};
   TrackedStream* const stream = streams_.Known(key);
   if (stream == nullptr) return;
-  // The runtime may have ended for this thread: nothing of it is called from here. Whoever looks at markers next does
-  // the rest; where there is none behind the last launch, nothing can be asked about it any more.
+  // The runtime may have ended for this thread, so it is not called here. The next poll settles marked work; work
+  // behind the last marker settles now, because the runtime cannot be asked about it any more.
   CloseOpen(*stream);
   if (!stream->work.IsMarked()) Settle(key, *stream, next_batch_);
   streams_.NoteGone(stream);

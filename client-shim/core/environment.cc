@@ -13,30 +13,24 @@
 namespace xschedd::shim {
 namespace {
 
-std::string Get(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 enum class Level { kQuiet, kWarn, kInfo };
 
 Level LogLevel() {
   static const Level level = [] {
-    const std::string text = Get("XSCHEDD_LOG");
+    const std::string text = EnvironmentVariable("XSCHEDD_LOG");
     return text == "quiet" ? Level::kQuiet : text == "info" ? Level::kInfo : Level::kWarn;
   }();
   return level;
 }
 
-// A whole number from 1 to `highest`; else says so and what holds instead.
-std::optional<std::uint64_t> GetNumber(const char* name, std::uint64_t highest, const char* otherwise) {
-  const std::string text = Get(name);
+// A whole number from 1 to `max`. Another value is reported, with `fallback`: what applies instead.
+std::optional<std::uint64_t> GetNumber(const char* name, std::uint64_t max, const char* fallback) {
+  const std::string text = EnvironmentVariable(name);
   if (text.empty()) return std::nullopt;
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value >= 1 && value <= highest) return value;
-  Warn(std::string(name) + ": \"" + text + "\" is not a number from 1 to " + std::to_string(highest) + "; " +
-       otherwise);
+  if (error == std::errc{} && end == text.data() + text.size() && value >= 1 && value <= max) return value;
+  Warn(std::string(name) + ": \"" + text + "\" is not a number from 1 to " + std::to_string(max) + "; " + fallback);
   return std::nullopt;
 }
 
@@ -47,12 +41,17 @@ void Write(const std::string& line) {
 
 }  // namespace
 
+std::string EnvironmentVariable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 Environment Environment::Read() {
   Environment environment;
-  environment.group = Get("XSCHEDD_GROUP");
+  environment.group = EnvironmentVariable("XSCHEDD_GROUP");
   if (environment.group.empty()) environment.group = LauncherGroup();
-  environment.passthrough = Get("XSCHEDD_PASSTHROUGH");
-  if (const std::string text = Get("XSCHEDD_PRIORITY"); !text.empty()) {
+  environment.passthrough = EnvironmentVariable("XSCHEDD_PASSTHROUGH");
+  if (const std::string text = EnvironmentVariable("XSCHEDD_PRIORITY"); !text.empty()) {
     const Result<int> priority = ParsePriority(text);
     if (priority) {
       environment.priority = *priority;
@@ -63,13 +62,13 @@ Environment Environment::Read() {
   if (const auto weight = GetNumber("XSCHEDD_WEIGHT", kHighestWeight, "the default is used")) {
     environment.weight = static_cast<std::uint32_t>(*weight);
   }
-  environment.latency = Get("XSCHEDD_LATENCY");
+  environment.latency = EnvironmentVariable("XSCHEDD_LATENCY");
   if (!environment.latency.empty() && !LatencyFrom(environment.latency)) {
     Warn("XSCHEDD_LATENCY: \"" + environment.latency + "\" is neither strict nor auto; the default is used");
     environment.latency.clear();
   }
   environment.deadline_us = GetNumber("XSCHEDD_DEADLINE_US", Deadlines::kLongestUs, "none is set");
-  const std::string streams = Get("XSCHEDD_STREAMS");
+  const std::string streams = EnvironmentVariable("XSCHEDD_STREAMS");
   environment.schedules_streams = streams == "1";
   if (!streams.empty() && streams != "0" && streams != "1") {
     Warn("XSCHEDD_STREAMS: \"" + streams + "\" is neither 0 nor 1; streams are not scheduled against each other");

@@ -1,9 +1,9 @@
 // The user's settings by environment variables, read once, and the library's lines on standard error.
 //   XSCHEDD_PRIORITY     hint, -100..100
-//   XSCHEDD_WEIGHT       share within a level, 1..10000
+//   XSCHEDD_WEIGHT       share among clients of one priority, 1..10000
 //   XSCHEDD_LATENCY      strict: others are held whenever it is busy; auto: where that helps it
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
-//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
+//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; default: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
 //   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs action), info (also what happens)
@@ -26,17 +26,20 @@ constexpr bool IsWeight(std::uint64_t weight) {
 struct Environment {
   std::optional<int> priority;
   std::optional<std::uint32_t> weight;
-  std::string latency;  // as it is to be sent; empty: not given
+  std::string latency;  // "strict" or "auto"; empty: not set
   std::optional<std::uint64_t> deadline_us;
   std::string group;
   std::string passthrough;
   bool schedules_streams = false;
 
-  // Says what cannot be used, once, and goes on without it.
+  // Warns of each value that cannot be used, and ignores it.
   static Environment Read();
 };
 
-// One line each, "xschedd: ...", in one write.
+// Empty if it is not set.
+std::string EnvironmentVariable(const char* name);
+
+// Each writes one line to standard error, "xschedd: ...", if XSCHEDD_LOG lets it.
 void Warn(const std::string& line);
 void Info(const std::string& line);
 

@@ -2,15 +2,15 @@
 //
 // Two upper bounds are kept for the same settled work, and the smaller counts:
 //
-//   spans   the union over the streams of the time from marker to marker; for a launch with a marker of its own, the
-//   end
-//           of that time, as long as its cost. Exact while the client is alone; beside others it may contain time in
-//           which its work waited for theirs, and idle time between launches
+//   spans   the union over the streams of the time from marker to marker. For a launch with a marker of its own, only
+//   the
+//           end of that time, as long as its cost. Exact while the client is alone; beside others it may contain time
+//           in which its work waited for theirs, and idle time between launches
 //   costs   the sum of the launches' costs (cost_table.h). Exact whatever other clients do; too large where streams of
 //           the client overlap
 //
-// They are compared over periods of a few tens of milliseconds of GPU time. In shorter ones the order in which streams
-// happen to settle would matter; in longer ones a time of overlap would cancel a time of waiting.
+// They are compared over periods of some 20 ms of GPU time. In shorter ones the order in which streams happen to settle
+// would matter; in longer ones a time of overlap would cancel a time of waiting.
 // Thread rule: guarded by its device's lock.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace xschedd::shim {
 
 class GpuTime {
  public:
-  // `launches` that one stream did between two of its markers. `cost_ns`: 0 if not all of it is known.
+  // `launches` that a stream finished between two of its markers. `cost_ns`: of all of them; 0: unknown.
   void Add(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t launches, std::uint64_t cost_ns) {
     if (to_ns <= from_ns) return;
     const bool is_one = launches == 1 && cost_ns != 0;
@@ -35,7 +35,7 @@ class GpuTime {
     spans_ns_ += cost_ns;
     costs_ns_ += cost_ns;
   }
-  // All streams have been looked at: a period may end here.
+  // All settled work has been added: a period may end here.
   void EndRound() {
     const std::uint64_t both = std::min(spans_ns_, costs_ns_);
     if (both < kPeriodNs) return;

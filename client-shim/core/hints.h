@@ -1,6 +1,5 @@
-// What a program asks for: for the process, and for single streams. The streams of a process are gated together, so the
-// highest of these hints counts for the process; what has no hint does not count. Thread rule: any
-// thread.
+// A hint that a program gives for the process and for single streams. The streams of a process are gated together, so
+// the highest hint of all counts for the process. A stream without a hint does not count. Thread rule: any thread.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +13,10 @@ namespace xschedd::shim {
 template <typename Value>
 class Hint {
  public:
-  // What holds while nothing else is said of the process: the environment's.
-  explicit Hint(std::optional<Value> otherwise) : otherwise_(otherwise) {}
+  // `initial`: the environment's, for the process.
+  explicit Hint(std::optional<Value> initial) : initial_(initial) {}
 
-  // Nothing: as it was at the start. Both return whether Highest() is another now.
+  // Without a value: back to the initial one, or none for the stream. Both return whether Highest() has changed.
   bool Set(std::optional<Value> value) {
     const std::lock_guard lock(mutex_);
     process_ = value;
@@ -42,29 +41,29 @@ class Hint {
   }
   std::optional<Value> OfProcess() const {
     const std::lock_guard lock(mutex_);
-    return process_ ? process_ : otherwise_;
+    return process_ ? process_ : initial_;
   }
   std::optional<Value> Highest() const {
     const std::lock_guard lock(mutex_);
-    return Find();
+    return FindHighest();
   }
 
  private:
-  std::optional<Value> Find() const {
-    std::optional<Value> highest = process_ ? process_ : otherwise_;
+  std::optional<Value> FindHighest() const {
+    std::optional<Value> highest = process_ ? process_ : initial_;
     for (const auto& [stream, value] : streams_)
       highest = highest ? std::max(*highest, value) : value;
     return highest;
   }
   bool Update() {
-    const std::optional<Value> now = Find();
+    const std::optional<Value> now = FindHighest();
     return std::exchange(last_, now) != now;
   }
 
   mutable std::mutex mutex_;
-  const std::optional<Value> otherwise_;
+  const std::optional<Value> initial_;
   std::optional<Value> process_;
-  std::optional<Value> last_ = otherwise_;
+  std::optional<Value> last_ = initial_;  // Highest(), as of the last change
   std::unordered_map<void*, Value> streams_;
 };
 

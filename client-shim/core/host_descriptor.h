@@ -1,7 +1,7 @@
-// A descriptor of ours in the host's table, where the host may close any number and reuse it for a file of its own. It
-// has a high number, out of the way of programs that rely on low ones, and is checked before it is used. Two cases
-// remain: a foreign eventfd or epoll set under the same number, which look alike, and a host that closes it between
-// check and use. Thread rule: Get from any thread; Set and IsOurs, the owner's.
+// A file descriptor of ours in the host's table. The host may close any number and reuse it for a file of its own. So
+// ours has a high number, out of the way of programs that rely on low ones, and is checked before use. Two cases are
+// not detected: another eventfd or epoll set under the same number, which look alike, and a host that closes it between
+// check and use. Thread rule: Get, any thread; Set and IsOurs, the owner's thread.
 #pragma once
 
 #include <fcntl.h>
@@ -14,11 +14,11 @@ namespace xschedd::shim {
 
 class HostDescriptor {
  public:
-  // Takes the place of what is there, under the same number if that is still ours: a thread that is about to use the
-  // old one uses the new one. False: the host has no descriptor left.
+  // Replaces the descriptor, under the same number if that is still ours: a thread that is about to use the old one
+  // then uses the new one. False: the host has no descriptor left.
   bool Set(UniqueFd fd) {
     if (IsOurs()) return ::dup3(fd.Get(), fd_, O_CLOEXEC) >= 0;
-    // Above what programs count on, and below what makes the table, and with it every fork, large.
+    // High enough to be out of the way, and low enough that the table stays small: each fork copies it.
     constexpr int kHigh = 900;
     const int high = ::fcntl(fd.Get(), F_DUPFD_CLOEXEC, kHigh);
     fd_ = high >= 0 ? high : fd.Release();

@@ -1,5 +1,5 @@
-/* What the libraries linked into libxschedd-client.so may learn from, do to, and leave behind in the host process. The
- * linker sends their calls here (--wrap): see client-shim/meson.build.
+/* Limits what the libraries that are linked into libxschedd-client.so learn from the host process, do to it, and leave
+ * behind in it. The linker redirects their calls here (--wrap, client-shim/meson.build).
  * Thread rule: any thread. */
 #include "client-shim/core/host_limits.h"
 
@@ -21,24 +21,24 @@ long __wrap_sysconf(int name) {
   return is_count && value > kMaxProcessors ? kMaxProcessors : value;
 }
 
-/* A host with a gRPC of its own configures that one: GRPC_ENABLE_FORK_SUPPORT would make handlers of fork here,
+/* gRPC's variables are for a gRPC of the host's own. Here, GRPC_ENABLE_FORK_SUPPORT would install fork handlers, and
  * GRPC_TRACE would write to the host's standard error. */
-static int is_grpcs(const char* name) {
+static int is_grpc_variable(const char* name) {
   return strncmp(name, "GRPC_", 5) == 0;
 }
 char* __real_getenv(const char* name);
 char* __wrap_getenv(const char* name);
 char* __wrap_getenv(const char* name) {
-  return is_grpcs(name) ? NULL : __real_getenv(name);
+  return is_grpc_variable(name) ? NULL : __real_getenv(name);
 }
 char* __real_secure_getenv(const char* name);
 char* __wrap_secure_getenv(const char* name);
 char* __wrap_secure_getenv(const char* name) {
-  return is_grpcs(name) ? NULL : __real_secure_getenv(name);
+  return is_grpc_variable(name) ? NULL : __real_secure_getenv(name);
 }
 
-/* No destructor of a static object runs at the host's exit: threads of ours are still in there, and gRPC's would wait
- * for them for ever. The system takes everything back. */
+/* No static object is destroyed at the host's exit: our threads still use them, and gRPC's destructors would wait for
+ * these threads forever. The system frees everything. */
 int __wrap_atexit(void (*function)(void));
 int __wrap_atexit(void (*function)(void)) {
   (void)function;
@@ -52,8 +52,8 @@ int __wrap___cxa_atexit(void (*function)(void*), void* argument, void* object) {
   return 0;
 }
 
-/* Threads: with a stack that a host of little address space, or one that locks its memory, can afford. Those of the
- * default size are gRPC's, which do little; the agent, which calls the GPU's runtime, asks for its own. */
+/* Threads get a small stack, for hosts that have little address space or lock their memory. Threads of the default size
+ * are gRPC's, which need little; the agent, which calls the GPU's runtime, sets its own size. */
 enum { kStackSize = 256 * 1024 };
 static __thread int is_ours;
 struct start {
@@ -93,9 +93,9 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
   return error;
 }
 
-/* gRPC, abseil and the C++ runtime end the process where they know no way on (no descriptor for a wake-up, no thread).
- * Here only the thread ends: it waits for ever, and the process runs on unscheduled. A thread of the host's own that
- * comes here has no way on either. */
+/* gRPC, abseil and the C++ runtime abort when they cannot continue (no descriptor for a wake-up, no thread left). A
+ * thread of ours then sleeps forever instead, and the process runs on unscheduled. A thread of the host's really
+ * aborts. */
 void __real_abort(void) __attribute__((noreturn));
 void __wrap_abort(void) __attribute__((noreturn));
 void __wrap_abort(void) {

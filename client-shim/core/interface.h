@@ -1,9 +1,9 @@
 // The interface between the preloaded stub and the private client library: two tables of functions, exchanged once.
-// The stub holds everything that knows a vendor's runtime; the library holds everything else and knows no vendor. Both
-// are installed together; the version is checked all the same, because a preload path outlives an upgrade.
+// Only the stub knows vendors' runtimes; everything else is in the library. Both are installed together. The version is
+// checked all the same, because running processes keep an old stub across an upgrade.
 //
 // Thread rule: every function may be called from any thread, except where said. None throws or changes errno.
-// The stub calls with cancellation disabled (stub/launch_path.h, Inside): nothing behind this table may be unwound.
+// The stub calls with cancellation disabled (Inside in stub/launch_path.h), because the library must not be unwound.
 #pragma once
 
 #include <cstddef>
@@ -30,18 +30,18 @@ struct Stamp {
 // hipStreamCaptureModeRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED.
 inline constexpr int kCaptureModeRelaxed = 2;
 
-// What a launch launches, where it is one kernel: what the compiler's launch syntax calls it by, or a module's
-// function.
+// The kernel of a launch of a single one: the host function by which the compiler's launch syntax names it, or a
+// module's function.
 enum class KernelKind : std::uint32_t { kNone, kHostFunction, kModuleFunction };
 struct KernelRef {
   KernelKind kind = KernelKind::kNone;
   const void* handle = nullptr;
 };
 
-// What has become of a time slice that was set.
+// The result of setting a time slice.
 struct SliceReport {
-  std::uint32_t groups;    // what of this process the lever works on; 0: nothing is known, so there is no lever here
-  std::uint32_t in_force;  // of these, that have what was asked for: the driver was asked back
+  std::uint32_t groups;    // channel groups of this process; 0: none is known, so no slice can be set
+  std::uint32_t in_force;  // of these, those that have the slice, as read back from the driver
   bool operator==(const SliceReport&) const = default;
 };
 
@@ -61,24 +61,25 @@ struct Vendor {
   void* (*create_marker)(int device);
   bool (*record_marker)(int device, void* marker, void* stream);
   MarkerState (*query_marker)(void* marker);
-  MarkerState (*query_stream)(int device, void* stream);  // of all that it was given; not a thread's own default stream
+  MarkerState (*query_stream)(int device,
+                              void* stream);  // whether all its work is done; not per-thread default streams
   bool (*elapsed_ns)(void* from, void* to, std::int64_t* out);  // both done; negative if `to` came before `from`
-  // The next stamp of a kernel that some thread of the runtime has read since `cursor`, which starts at 0 and is moved
-  // on. False: none. No call of the runtime, so it may be made under a lock.
+  // The next stamp of a kernel that the runtime has read, on any of its threads, since `cursor`, which starts at 0 and
+  // is advanced. False: none. Not a call of the runtime, so it may be made under a lock.
   bool (*next_stamp)(std::uint64_t* cursor, Stamp* out);
   bool (*device_uuid)(int device, char* out, std::size_t size);
-  // The calling thread belongs to the library: what it calls is never gated.
+  // The calling thread belongs to the library: its calls are never gated.
   void (*adopt_thread)();
   // Sets the calling thread's capture mode and returns the one before; -1: the runtime has none
   // (hipThreadExchangeStreamCaptureMode).
   int (*exchange_capture_mode)(int mode);
-  // The kernel's name as the runtime has it, C++ names mangled; the string is the runtime's and may be gone at the next
-  // call of it. `stream`: what the kernel is about to be launched on. Null: not known. No part of a capture.
+  // The kernel's name in the runtime, with C++ names mangled. The string is the runtime's, and valid until its next
+  // call. `stream`: the one that the kernel is about to be launched on. Null: unknown. May be called during a capture.
   const char* (*kernel_name)(const KernelRef& kernel, void* stream);
-  // How long work of this process may have a device before another process's turn comes, µs; 0: as it was before the
-  // first call. Of the process, on all its devices. Sets what differs and asks back; the runtime may set its own at any
-  // time, so it is called again. No call of the runtime. One thread at a time; milliseconds. Null: the vendor has no
-  // such lever. A lever of another kind (a queue's priority, a mask of compute units) is a function of its own.
+  // Sets the time slice of this process on all its devices, µs; 0: what it was before the first call. Writes what
+  // differs and reads it back. To be called repeatedly, because the runtime may set its own at any time. Not a call of
+  // the runtime. One thread at a time; takes milliseconds. Null: the vendor has no such lever. A lever of another kind
+  // (a queue's priority, a mask of compute units) would be a function of its own.
   SliceReport (*set_time_slice)(std::uint32_t us);
 };
 
@@ -92,7 +93,7 @@ struct StubTable {
   // scheduled.
   void (*set_summary)(const abi::Word* word);
   int (*find_object)(void* address, void* found);  // the loader's _dl_find_object; null where it has none
-  const char* group;                               // by xschedd_set_group; empty: none. Stays where it is
+  const char* group;                               // by xschedd_set_group; empty: none. Valid for good
 };
 
 // ---- library → stub ------------------------------------------------------------------------------------------------
@@ -102,18 +103,17 @@ struct Submission {
   void* stream;         // null: the legacy default stream of the current device
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
-  bool drains;          // success proves that the stream has nothing left of what it had before the call
-  bool reads;           // copies to the host, or drains: the call may wait for what the stream has
+  bool drains;          // success proves that all work of the stream before the call has finished
+  bool reads;           // copies to the host, or drains: the call may wait for the stream's work
   bool may_time;        // the wrapper can launch with a stop event
-  KernelRef kernel;     // what is launched, for rules that go by its name
-  std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: not known
-  void* stop;           // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
+  KernelRef kernel;     // what is launched, for rules by kernel name
+  std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: unknown
+  void* stop;           // out of submit_begin: the stop event to launch the kernel with; null: a plain launch
   alignas(std::uint64_t) std::byte core[112];  // the core's own
 };
 
-// kQuery, kEventQuery: what is asked, not waited for. Nothing is recorded on a stream before it is asked, because that
-// would make it busy.
-// kImplicit: the call may wait for devices, and promises nothing (hipFree). The streams are asked at its end.
+// kQuery, kEventQuery: the call does not wait. No marker is recorded before a query, because it would make the stream
+// busy. kImplicit: the call may wait for devices, but proves nothing (hipFree). The streams are queried at its end.
 enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery, kEventQuery, kImplicit };
 
 struct Sync {
@@ -128,8 +128,8 @@ struct ClientTable {
   // Around a call whose success proves that what was submitted before it has finished; or with kImplicit may do so.
   void (*sync_begin)(Sync* sync, SyncScope scope, void* object);
   void (*sync_end)(Sync* sync, bool ok);
-  // Between the two, where a kQuery found unfinished work: whether that may be a marker of ours that was recorded a
-  // moment ago, behind work that has finished. Then the question is to be asked again.
+  // Between the two, after a kQuery that found unfinished work: whether that may only be a marker of ours behind work
+  // that has finished. Then the query must be repeated.
   bool (*query_again)(const Sync* sync);
   void (*event_recorded)(void* event, void* stream);
   void (*event_destroyed)(void* event);
@@ -139,8 +139,8 @@ struct ClientTable {
   void (*device_reset)();                   // all streams and markers of the current device are about to go
   void (*capture_begun)(void* stream);      // before the real call
   void (*capture_ended)(void* stream);
-  // The process is exiting: no call of the runtime any more, which is about to be torn down. Waits a few milliseconds
-  // at most for one that is under way.
+  // The process is exiting, and the runtime is about to be torn down: no more calls of it. Waits at most a few
+  // milliseconds for one in progress.
   void (*exiting)();
   void (*forked)();  // in a child of fork: from now on nothing here touches the parent's session
   int (*set_priority)(int priority);
@@ -154,19 +154,19 @@ struct ClientTable {
   int (*hold_stream)(void* stream, std::uint64_t max_us);
   int (*release_stream)(void* stream);
   int (*schedule_streams)(bool on);
-  int (*get_status)(xschedd_status* status);  // all of it; the size is the stub's affair, here and in the next
+  int (*get_status)(xschedd_status* status);  // fills all fields; the stub handles `size`, here and in the next
   int (*get_device_status)(int device, xschedd_device_status* status);
 };
 
-// What the library says of itself without being started, for `xschedctl doctor`. Exported as kAboutSymbol.
+// Describes the library without starting it, for `xschedctl doctor`. Exported as kAboutSymbol.
 struct LibraryAbout {
   std::uint32_t interface_version;
   const char* release;  // "0.1.0"
 };
 inline constexpr char kAboutSymbol[] = "xschedd_client_about";
 
-// The one function that the library exports. Connects if it can within a bounded time, and returns null only if the
-// versions differ. Called once.
+// The one function that the library exports. Tries to connect, for a bounded time. Returns null if the versions differ
+// or memory has run out. Called once.
 using StartFunction = const ClientTable* (*)(const StubTable*);
 
 }  // namespace xschedd::shim

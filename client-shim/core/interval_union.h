@@ -1,8 +1,8 @@
-// How much of a time line is covered by intervals that overlap and arrive in almost any order. Pure arithmetic.
+// How much time is covered by intervals that overlap and arrive in almost any order. Pure arithmetic.
 //
-// Remembers a bounded number of covered stretches. When there are more, the oldest are dropped: everything before their
-// end counts as covered from then on. Streams that settle in turn need one or two stretches.
-// Thread rule: guarded by its owner's lock.
+// Remembers a bounded number of covered stretches. When there are more, the oldest is dropped, and everything before
+// its end counts as covered from then on. Streams that settle alternately need one or two stretches. Thread rule:
+// guarded by its owner's lock.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class IntervalUnion {
       joined = Stretch{std::min(joined.start, met.start), std::max(joined.end, met.end)};
     }
     if (last == first && count_ == kStretches) {
-      // The oldest of all makes room for this one, or is this one.
+      // The oldest is dropped; if the new one is the oldest, it is.
       if (first == 0) {
         floor_ = end;
         return end - start;

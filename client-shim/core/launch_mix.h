@@ -7,8 +7,8 @@
 
 namespace xschedd::shim {
 
-// What was launched: a kernel with its grid, a graph, a copy of some size. The stub makes it, the core only compares.
-// 0: not known.
+// Identifies what was launched: a kernel with its grid, a graph, a copy of some size. The stub computes it; the core
+// only compares. 0: unknown.
 using LaunchKey = std::uint64_t;
 
 struct LaunchMix {
@@ -21,7 +21,7 @@ struct LaunchMix {
   std::uint32_t kinds = 0;
   bool is_complete = true;  // false: some launches are in no part
 
-  // Whether a kind that is not in it yet still finds a part.
+  // Whether another kind would get a part.
   bool HasRoom() const { return is_complete && kinds < kKinds; }
 
   void Add(LaunchKey key, std::uint32_t launches = 1) {

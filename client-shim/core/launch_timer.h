@@ -1,10 +1,10 @@
 // Finds the device's time stamps of a timed launch among all stamps that the runtime reads.
 //
-// A launch is timed by giving it a stop event. The runtime does not report an event's start, only the time between two
-// ends, which includes the wait for other processes' kernels. But it reads start and end of each such kernel from the
-// layer below, where the stub listens (Vendor::next_stamp), on whatever thread notices the completion. So a stamp is
-// identified by its end, which is that of the marker behind the launch: markers and stamps differ by one offset, which
-// is found from launches that fit together and corrected with each match.
+// A launch is timed by giving it a stop event. The runtime only reports the time between two events' ends, which
+// includes the wait for other processes' kernels. But it reads start and end of each such kernel from the layer below,
+// on whatever thread notices the completion, and the stub listens there (Vendor::next_stamp). A stamp is identified by
+// its end, which is that of the marker behind the launch. The clocks of markers and stamps differ by a constant offset,
+// which is found from launches that fit together and corrected with each match.
 // Thread rule: guarded by its device's lock.
 #pragma once
 
@@ -21,20 +21,21 @@ namespace xschedd::shim {
 
 class LaunchTimer {
  public:
-  // False for good once stamps turn out not to come, or to be nonsense.
+  // False for good once stamps do not come or do not fit.
   bool IsUsable() const { return failures_ < kMaxFailures; }
 
-  // A timed launch of `key` ended at `end_ns` of the marker clock, and began not more than `most_ns` before.
-  void Expect(LaunchKey key, std::uint64_t end_ns, std::uint64_t most_ns) {
-    if (expected_count_ == kKept) {
+  // A timed launch of `key` ended at `end_ns` of the marker clock, and took at most `max_ns`.
+  void Expect(LaunchKey key, std::uint64_t end_ns, std::uint64_t max_ns) {
+    if (expected_count_ == kMaxExpected) {
       ++failures_;
       std::copy(expected_.begin() + 1, expected_.end(), expected_.begin());
       --expected_count_;
     }
-    expected_[expected_count_++] = Expected{key, end_ns, most_ns, 0};
+    expected_[expected_count_++] = Expected{key, end_ns, max_ns, 0};
   }
 
-  // Calls found(key, ns) for each expected launch whose stamp has come. Returns that of the newest; 0 if it is missing.
+  // Calls found(key, ns) for each expected launch whose stamp has come. Returns the time of the newest launch; 0: its
+  // stamp has not come.
   template <typename Found>
   std::uint64_t Match(const Vendor& vendor, Found found) {
     Stamp stamp;
@@ -56,14 +57,14 @@ class LaunchTimer {
         if (++expected.tries < kTries) {
           expected_[kept++] = expected;
         } else {
-          // Several in a row that fit nothing: the offset is wrong.
+          // If several in a row have no stamp, the offset is wrong.
           ++failures_;
           if (++misses_ >= kMisses) has_offset_ = false;
         }
         continue;
       }
       const std::uint64_t ns = match->end_ns - match->start_ns;
-      if (ns > expected.most_ns + kSlackNs) {
+      if (ns > expected.max_ns + kSlackNs) {
         ++failures_;
         if (++misses_ >= kMisses) has_offset_ = false;
         continue;
@@ -85,17 +86,18 @@ class LaunchTimer {
   }
 
  private:
-  static constexpr std::size_t kKept = 16;
+  static constexpr std::size_t kMaxExpected = 16;
   static constexpr std::size_t kStamps = 64;
   static constexpr std::uint32_t kTries = 200;
   static constexpr std::uint32_t kMisses = 4;
   static constexpr std::uint32_t kMaxFailures = 64;
-  static constexpr std::uint64_t kSlackNs = 3'000;  // a marker is done a little after the kernel before it
+  static constexpr std::uint64_t kSlackNs = 3'000;  // a marker ends a little after the kernel before it
+  static constexpr std::size_t kMinMatches = 2;     // launches that an offset must fit
 
   struct Expected {
     LaunchKey key;
     std::uint64_t end_ns;
-    std::uint64_t most_ns;
+    std::uint64_t max_ns;
     std::uint32_t tries;
   };
 
@@ -116,9 +118,9 @@ class LaunchTimer {
     return static_cast<std::uint64_t>(difference < 0 ? -difference : difference);
   }
 
-  // Tries each stamp for the newest expected launch: the offset that most others fit, at least two of them.
+  // Tries each stamp for the newest expected launch, and takes the offset that most launches fit.
   bool FindOffset() {
-    if (expected_count_ < kWitnesses) return false;
+    if (expected_count_ < kMinMatches) return false;
     std::size_t best = 0;
     const std::uint64_t anchor = expected_[expected_count_ - 1].end_ns;
     for (std::size_t i = 0; i < std::min(stamp_count_, kStamps); ++i) {
@@ -126,17 +128,16 @@ class LaunchTimer {
       std::size_t fits = 0;
       for (std::size_t e = 0; e < expected_count_; ++e) {
         const Stamp* stamp = StampAt(expected_[e].end_ns + offset);
-        fits += stamp != nullptr && stamp->end_ns - stamp->start_ns <= expected_[e].most_ns + kSlackNs ? 1 : 0;
+        fits += stamp != nullptr && stamp->end_ns - stamp->start_ns <= expected_[e].max_ns + kSlackNs ? 1 : 0;
       }
       if (fits <= best) continue;
       best = fits;
       offset_ = offset;
     }
-    has_offset_ = best >= kWitnesses;
+    has_offset_ = best >= kMinMatches;
     misses_ = 0;
     return has_offset_;
   }
-  static constexpr std::size_t kWitnesses = 2;
 
   void GiveUpOld() {
     std::size_t kept = 0;
@@ -150,7 +151,7 @@ class LaunchTimer {
     expected_count_ = kept;
   }
 
-  std::array<Expected, kKept> expected_{};
+  std::array<Expected, kMaxExpected> expected_{};
   std::size_t expected_count_ = 0;
   std::array<Stamp, kStamps> stamps_{};
   std::size_t stamp_count_ = 0;

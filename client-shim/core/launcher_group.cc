@@ -5,50 +5,51 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "client-shim/core/environment.h"
+
 namespace xschedd::shim {
 namespace {
 
 std::string Get(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
+  return EnvironmentVariable(name);
 }
 
-bool Several(const char* name) {
+bool IsMoreThanOne(const char* name) {
   return std::atol(Get(name).c_str()) > 1;
 }
 
-// Of the port that ranks meet at there is one at a time in a node; the run's id is "none" where nobody gave one, and
-// often a constant of a script where somebody did.
+// The port at which ranks meet is unique on a node at any time. The run's id is not: it is "none" by default, and often
+// a constant in a script.
 std::string TorchGroup() {
   const std::string port = Get("MASTER_PORT");
-  if (port.empty() || Get("RANK").empty() || !Several("WORLD_SIZE")) return "";
+  if (port.empty() || Get("RANK").empty() || !IsMoreThanOne("WORLD_SIZE")) return "";
   const std::string run = Get("TORCHELASTIC_RUN_ID");
   return "torch-" + port + (run.empty() || run == "none" ? "" : "-" + run);
 }
 
 std::string PmixGroup() {
-  if (!Get("OMPI_COMM_WORLD_SIZE").empty() && !Several("OMPI_COMM_WORLD_SIZE")) return "";
+  if (!Get("OMPI_COMM_WORLD_SIZE").empty() && !IsMoreThanOne("OMPI_COMM_WORLD_SIZE")) return "";
   const std::string pmix = Get("PMIX_NAMESPACE");
-  const bool is_slurms = pmix.starts_with("slurm.");  // which says the same in its own variables
+  const bool is_slurms = pmix.starts_with("slurm.");  // Slurm's own variables say the same
   const std::string job = pmix.empty() ? Get("OMPI_MCA_ess_base_jobid") : pmix;
   return job.empty() || is_slurms ? "" : "mpi-" + job;
 }
 
 std::string PmiGroup() {
-  if (!Several("PMI_SIZE") || !Get("SLURM_STEP_ID").empty()) return "";
+  if (!IsMoreThanOne("PMI_SIZE") || !Get("SLURM_STEP_ID").empty()) return "";
   const std::string job = Get("PMI_JOBID");
   return "pmi-" + (job.empty() ? "by-" + std::to_string(::getppid()) : job);
 }
 
 std::string SlurmGroup() {
   const std::string job = Get("SLURM_JOB_ID");
-  if (job.empty() || !Several("SLURM_NTASKS")) return "";
+  if (job.empty() || !IsMoreThanOne("SLURM_NTASKS")) return "";
   return "slurm-" + job + "." + Get("SLURM_STEP_ID");
 }
 
-// "@4026532200" in a PID namespace of its own; the host's has a number that the kernel fixes.
-std::string Place() {
-  constexpr std::string_view kHost = "pid:[4026531836]";
+// "@4026532200" outside of the host's PID namespace, else empty.
+std::string PidNamespaceSuffix() {
+  constexpr std::string_view kHost = "pid:[4026531836]";  // PROC_PID_INIT_INO, linux/proc_ns.h
   char text[64];
   const ssize_t length = ::readlink("/proc/self/ns/pid", text, sizeof(text));
   if (length <= 6) return "";
@@ -60,7 +61,7 @@ std::string Place() {
 
 std::string LauncherGroup() {
   for (const auto group : {TorchGroup, PmixGroup, PmiGroup})
-    if (const std::string name = group(); !name.empty()) return name + Place();
+    if (const std::string name = group(); !name.empty()) return name + PidNamespaceSuffix();
   return SlurmGroup();
 }
 

@@ -1,5 +1,5 @@
 // One time base for all markers of a device. The runtime only reports the time between two markers, as a float in
-// milliseconds; measured from an origin that moves every half second, that is exact to some 30 ns.
+// milliseconds. Measured from an origin that moves every half second, it is exact to some 30 ns.
 // Thread rule: one thread at a time (Measuring). TimeOf calls the runtime.
 #pragma once
 
@@ -14,7 +14,7 @@ class MarkerClock {
  public:
   explicit MarkerClock(const Vendor* vendor) : vendor_(vendor) {}
 
-  // The time of a marker that is done, in nanoseconds since before everything.
+  // The time of a marker that is done, in nanoseconds of this clock. Without a value: unknown.
   std::optional<std::uint64_t> TimeOf(void* marker) {
     if (origin_ == nullptr) return std::nullopt;
     if (marker == origin_) return origin_ns_;
@@ -26,8 +26,8 @@ class MarkerClock {
   bool WantsOrigin(std::optional<std::uint64_t> time_ns) const {
     return origin_ == nullptr || (time_ns && *time_ns > origin_ns_ && *time_ns - origin_ns_ > kMoveNs);
   }
-  // Takes `marker` for the origin and hands back the one before it, or null. The first one's time is a number that
-  // leaves room for markers before it.
+  // Makes `marker` the origin, and returns the one before it, or null. The first origin gets a time that leaves room
+  // for markers before it.
   void* MoveOrigin(void* marker, std::optional<std::uint64_t> time_ns) {
     void* before = origin_;
     origin_ = marker;

@@ -1,5 +1,5 @@
-// The markers of one device: taken from the free ones or made, recorded, and given back for reuse. They are never
-// destroyed: there are as many as were ever pending at once.
+// The markers of one device: taken from the free ones or created, recorded, and given back for reuse. They are never
+// destroyed, so there are as many as were ever pending at once.
 // Thread rule: guarded by its device's lock. Functions named Unlock... release it for a call of the runtime, and hold
 // it again when they return.
 #pragma once
@@ -16,7 +16,7 @@ class MarkerPool {
  public:
   MarkerPool(int device, const Vendor* vendor) : device_(device), vendor_(vendor) {}
 
-  // Null: none is free, and none can be made.
+  // Null: none is free, and none can be created.
   void* UnlockToTake(std::unique_lock<std::mutex>& lock) {
     if (!free_.empty()) {
       void* const marker = free_.back();
@@ -44,17 +44,17 @@ class MarkerPool {
     is_failing_ = !is_recorded;
     return is_recorded;
   }
-  // Of one that is not used any more. Null: nothing.
+  // Takes back a marker that is no longer used. Null: does nothing.
   void Give(void* marker) {
     if (marker != nullptr) Keep(marker);
   }
-  // The runtime refused the last one that was to be made or recorded.
+  // The runtime refused to create or record the last one.
   bool IsFailing() const { return is_failing_; }
-  // They are gone with their device.
+  // The device was reset, and its markers are gone.
   void Drop() { free_.clear(); }
 
  private:
-  // Not in the way of a launch, which has none to give as a rule.
+  // Out of line: a launch rarely has a marker to give.
   [[gnu::noinline]] void Keep(void* marker) { free_.push_back(marker); }
 
   const int device_;

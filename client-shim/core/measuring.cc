@@ -5,7 +5,7 @@ namespace xschedd::shim {
 void Measuring::UnlockToMeasure(std::unique_lock<std::mutex>& lock) {
   if (is_under_way_) return;
   is_under_way_ = true;
-  const bool may_ask = !captures_->Forbid();
+  const bool may_ask = !captures_->AreCallsForbidden();
   while (!waiting_.Empty()) {
     const Measurement measurement = waiting_.Pop();
     const std::uint64_t drops = drops_;

@@ -1,8 +1,8 @@
-// Asks the markers of settled work for their times, in the order in which it settled, and passes these to DeviceTimes.
+// Reads the times of settled work from its markers, in the order in which it settled, and passes them to DeviceTimes.
 // One thread at a time measures, for all.
 //
-//     Push ──► waiting ──(UnlockToMeasure: the runtime is asked)──► DeviceTimes, end of the stream
-//                                                             └──► markers back to the pool
+//     Push ──► waiting ──(UnlockToMeasure: calls the runtime)──► DeviceTimes, the stream's end_ns
+//                                                           └──► markers back to the pool
 //
 // Thread rule: guarded by its device's lock, which UnlockToMeasure releases for calls of the runtime. These do not
 // block: the markers are done.
@@ -23,20 +23,21 @@ namespace xschedd::shim {
 
 class Measuring {
  public:
-  // The arguments outlive it. Once the process exits, the runtime is no longer asked: work that settles then is counted
-  // with its known cost.
+  // The arguments outlive this object. Once the process exits, the runtime is not called: work that settles then is
+  // counted with its known cost.
   Measuring(const Vendor* vendor, const Captures* captures, MarkerPool* markers, TrackedStreams* streams,
             DeviceTimes* times)
       : vendor_(vendor), captures_(captures), markers_(markers), streams_(streams), times_(times), clock_(vendor) {}
 
   void Push(const StreamKey& stream, const SettledWork& done) { waiting_.Push(Measurement{stream, done}); }
-  // Measures all that waits. Nothing to do while another thread does it: that one takes what was pushed since.
+  // Measures all that waits. Does nothing while another thread measures: that thread also takes what is pushed
+  // meanwhile.
   void UnlockToMeasure(std::unique_lock<std::mutex>& lock);
   bool IsUnderWay() const { return is_under_way_; }
 
-  // What waits counts for nothing, nor does what is being asked; its markers are free.
+  // Drops all that waits or is being measured, and gives the markers back.
   void Drop();
-  // The device and its markers are about to go. Nobody measures.
+  // The device is about to be reset, and the markers go with it. Only while nobody measures.
   void ForgetMarkers();
 
  private:

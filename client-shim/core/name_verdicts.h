@@ -1,10 +1,11 @@
-// Remembers decisions about names by the places where they occur: the call sites of a library, the handles of a kernel.
-// A place keeps its decision only while it has the same name, which is compared each time. So nothing that is unloaded,
-// freed or made again in the same place inherits a decision, and such changes need not be reported.
+// Caches decisions about names by the addresses where they occur: call sites in a library, handles of kernels. The name
+// is compared each time, so whatever is unloaded, freed or made again at an address does not inherit a decision, and
+// such changes need not be reported.
 //
-//   place ──(hash)──► slot ──► the name that was seen there last, and its verdict ──(other name)──► all names, by hash
+//   address ──(hash)──► slot ──► the name that was last seen there, with its verdict ──(other name)──► all names, by
+//   hash
 //
-// Thread rule: any thread. Without a lock and without allocation where the slot has the name already.
+// Thread rule: any thread. No lock and no allocation if the slot already has the name.
 #pragma once
 
 #include <array>
@@ -14,6 +15,9 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
+
+#include "client-shim/core/fibonacci_hash.h"
 
 namespace xschedd::shim {
 
@@ -23,10 +27,8 @@ class NameVerdicts {
   // `decide` is asked once for each name. `context` outlives this object.
   NameVerdicts(Decide decide, const void* context) : decide_(decide), context_(context) {}
 
-  int Of(const void* place, const char* name) {
-    // Fibonacci hashing: call sites are close together.
-    const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(place) * 0x9e3779b97f4a7c15ull;
-    auto& slot = slots_[hash >> (64 - kSlotBits)];
+  int Of(const void* address, const char* name) {
+    auto& slot = slots_[FibonacciHash<kSlotBits>(reinterpret_cast<std::uintptr_t>(address))];
     // acquire: the entry behind the pointer is complete.
     const Entry* known = slot.load(std::memory_order_acquire);
     if (known != nullptr && std::strcmp(known->first.c_str(), name) == 0) return known->second;
@@ -35,8 +37,8 @@ class NameVerdicts {
 
  private:
   using Entry = std::pair<const std::string, int>;
-  static constexpr int kSlotBits = 8;
-  static constexpr std::size_t kMaxNames = 16'384;  // a program that makes names without end: the rest costs time
+  static constexpr unsigned kSlotBits = 8;
+  static constexpr std::size_t kMaxNames = 16'384;  // if a program makes more, each call about these decides anew
 
   int Learn(std::atomic<const Entry*>& slot, const char* name) {
     const std::lock_guard lock(mutex_);
@@ -44,8 +46,9 @@ class NameVerdicts {
     if (found == names_.end()) {
       const int verdict = decide_(context_, name);
       if (names_.size() >= kMaxNames) return verdict;
-      found = names_.emplace(name, verdict).first;  // stays where it is for good
+      found = names_.emplace(name, verdict).first;  // never moved or removed
     }
+    // release: pairs with the acquire in Of.
     slot.store(&*found, std::memory_order_release);
     return found->second;
   }

@@ -10,13 +10,13 @@ namespace xschedd::shim {
 void OwnHolds::HoldDevice(int device, std::uint64_t until_ns) {
   const std::lock_guard lock(mutex_);
   devices_[device] = until_ns;
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::HoldStream(void* stream, std::uint64_t until_ns) {
   const std::lock_guard lock(mutex_);
   streams_[stream] = until_ns;
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::ReleaseDevice(int device) {
@@ -27,24 +27,24 @@ void OwnHolds::ReleaseDevice(int device) {
   } else {
     devices_.erase(device);
   }
-  Count();
+  UpdateAny();
 }
 
 void OwnHolds::ReleaseStream(void* stream) {
   const std::lock_guard lock(mutex_);
   streams_.erase(stream);
-  Count();
+  UpdateAny();
 }
 
 std::uint64_t OwnHolds::UntilNs(int device, void* stream) const {
   std::uint64_t until = 0;
-  const auto take = [&until](const auto& holds, const auto& key) {
+  const auto include = [&until](const auto& holds, const auto& key) {
     const auto found = holds.find(key);
     if (found != holds.end()) until = std::max(until, found->second);
   };
-  take(devices_, kAllDevices);
-  take(devices_, device);
-  take(streams_, stream);
+  include(devices_, kAllDevices);
+  include(devices_, device);
+  include(streams_, stream);
   return until;
 }
 
@@ -60,7 +60,7 @@ bool OwnHolds::Wait(int device, void* stream) {
   waited_ns_.fetch_add(now - began, std::memory_order_relaxed);
   const auto is_over = [now](const auto& hold) { return hold.second <= now; };
   if (std::erase_if(devices_, is_over) + std::erase_if(streams_, is_over) == 0) return false;
-  return !Count();
+  return !UpdateAny();
 }
 
 }  // namespace xschedd::shim

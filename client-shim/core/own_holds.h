@@ -1,10 +1,12 @@
-// What a program holds of its own work (xschedd_hold): everything, a device, or a stream, each until a given time.
-// Threads that submit to it wait here, before the client counts as busy. The daemon is not involved.
+// The holds that a program has put on its own work (xschedd_hold): on everything, a device, or a stream, each until a
+// given time. Threads that submit to what is held wait here, before the client counts as busy. The daemon is not
+// involved.
 //
-// A hold ends by itself, so a thread that waits for a hold that it should have released is late, not lost.
-// Thread rule: any thread. While nothing is held, a check costs one load.
+// Every hold ends by itself, so a thread that waits for a hold that it should release itself is late, but not
+// deadlocked. Thread rule: any thread. While nothing is held, a check costs one load.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -30,16 +32,18 @@ class OwnHolds {
   void ReleaseDevice(int device);
   void ReleaseStream(void* stream);
 
-  // Some hold was made and not released; its time may be over until somebody comes to wait for it.
+  // Whether there is a hold that was not released. One whose time is over counts until a thread has waited for it.
+  // acquire: pairs with the release in UpdateAny.
   bool Any() const { return any_.load(std::memory_order_acquire); }
-  // Waits until a submission to this stream of this device is not held. True: the last hold was over by itself, and
-  // Any() is false now.
+  // Waits until a submission to this stream of this device is not held. True: the last hold has ended by itself, and
+  // Any() is now false.
   bool Wait(int device, void* stream);
+  // relaxed: a statistic.
   std::uint64_t WaitedNs() const { return waited_ns_.load(std::memory_order_relaxed); }
 
  private:
   std::uint64_t UntilNs(int device, void* stream) const;
-  bool Count() {
+  bool UpdateAny() {
     const bool any = !devices_.empty() || !streams_.empty();
     any_.store(any, std::memory_order_release);
     changed_.notify_all();

@@ -14,10 +14,10 @@ namespace {
 // A bit for each processor, as many as Linux has on x86-64.
 using Processors = std::array<unsigned long, 8192 / (8 * sizeof(unsigned long))>;
 
-// Threads looked at: a process with more has not bound each of them elsewhere.
+// How many threads are examined: a process with more has hardly bound each of them to other processors.
 constexpr int kMaxThreads = 512;
 
-void AddThose(int thread, Processors* processors) {
+void AddAffinityOf(int thread, Processors* processors) {
   Processors its{};
   if (::syscall(SYS_sched_getaffinity, thread, sizeof its, its.data()) <= 0) return;
   for (std::size_t i = 0; i < its.size(); ++i)
@@ -26,8 +26,8 @@ void AddThose(int thread, Processors* processors) {
 
 }  // namespace
 
-void LeaveTheMakersScheduling() {
-  // Without the bit that it is not inherited: that one a thread without rights cannot take back.
+void ResetInheritedScheduling() {
+  // SCHED_RESET_ON_FORK is kept, because a thread without privilege cannot clear it (sched(7)).
   const int policy = ::sched_getscheduler(0);
   if (policy >= 0 && (policy & ~SCHED_RESET_ON_FORK) != SCHED_OTHER) {
     const sched_param none{};
@@ -35,14 +35,14 @@ void LeaveTheMakersScheduling() {
   }
 
   Processors own{};
-  AddThose(0, &own);
+  AddAffinityOf(0, &own);
   Processors all = own;
   if (DIR* const threads = ::opendir("/proc/self/task")) {
     for (int i = 0; i < kMaxThreads; ++i) {
       const dirent* const entry = ::readdir(threads);
       if (entry == nullptr) break;
       const int thread = std::atoi(entry->d_name);
-      if (thread > 0) AddThose(thread, &all);
+      if (thread > 0) AddAffinityOf(thread, &all);
     }
     ::closedir(threads);
   }

@@ -41,7 +41,7 @@ void Passthrough::Configure(const std::vector<std::string>& from_daemon) {
     active = kept_.back().get();
   }
   entries_ = std::move(entries);
-  // release: see Match; the rules before the epoch, so that who sees the new epoch finds the new rules.
+  // release: see Match. The rules first, so that whoever sees the new epoch finds the new rules.
   active_.store(active, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
 }
@@ -51,8 +51,8 @@ std::vector<std::pair<std::string, std::uint64_t>> Passthrough::TakeCounts() {
   for (auto& [rule, count] : counts_) {
     // relaxed: a statistic.
     const std::uint64_t passed = count.passed.load(std::memory_order_relaxed);
-    if (passed != count.told) taken.emplace_back(rule, passed - count.told);
-    count.told = passed;
+    if (passed != count.reported) taken.emplace_back(rule, passed - count.reported);
+    count.reported = passed;
   }
   return taken;
 }

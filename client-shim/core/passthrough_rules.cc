@@ -11,7 +11,7 @@ namespace {
 
 using Kind = PassthroughEntry::Kind;
 
-// Some releases name a kernel by the symbol of its descriptor.
+// Some releases return the name of the kernel's descriptor symbol.
 std::string_view WithoutDescriptor(std::string_view name) {
   constexpr std::string_view kEnd = ".kd";
   if (name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) name.remove_suffix(kEnd.size());

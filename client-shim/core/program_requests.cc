@@ -17,41 +17,41 @@ ProgramRequests::ProgramRequests(const Environment& environment, Effects* effect
 int ProgramRequests::SetPriority(int priority) {
   const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
   if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
-  return TellPriority(priority_.Set(is_none ? std::nullopt : std::optional(priority)));
+  return SendPriority(priority_.Set(is_none ? std::nullopt : std::optional(priority)));
 }
 
 int ProgramRequests::SetWeight(unsigned weight) {
   const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
   if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
-  return TellWeight(weight_.Set(is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
+  return SendWeight(weight_.Set(is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
 }
 
 int ProgramRequests::SetStreamPriority(void* stream, int priority) {
   const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
   if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
-  const bool changed = priority_.SetStream(ByOneName(stream), is_none ? std::nullopt : std::optional(priority));
+  const bool changed = priority_.SetStream(CanonicalStream(stream), is_none ? std::nullopt : std::optional(priority));
   effects_->StreamPrioritiesChanged();
-  return TellPriority(changed);
+  return SendPriority(changed);
 }
 
 int ProgramRequests::SetStreamWeight(void* stream, unsigned weight) {
   const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
   if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
-  return TellWeight(
-      weight_.SetStream(ByOneName(stream), is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
+  return SendWeight(
+      weight_.SetStream(CanonicalStream(stream), is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
 }
 
-// The protocol has no word for "none any more": the default says the same.
-int ProgramRequests::TellPriority(bool changed) {
+// The protocol cannot remove a hint. The default has the same effect.
+int ProgramRequests::SendPriority(bool changed) {
   HintMessage hint;
   hint.priority = priority_.Highest().value_or(kPriorityDefault);
-  return TellChanged(hint, changed);
+  return SendIfChanged(hint, changed);
 }
 
-int ProgramRequests::TellWeight(bool changed) {
+int ProgramRequests::SendWeight(bool changed) {
   HintMessage hint;
   hint.weight = weight_.Highest().value_or(kDefaultWeight);
-  return TellChanged(hint, changed);
+  return SendIfChanged(hint, changed);
 }
 
 // ---- deadlines -----------------------------------------------------------------------------------------------------
@@ -62,24 +62,24 @@ int ProgramRequests::SetDeadline(std::uint64_t us) {
   effects_->DeadlinesChanged();
   HintMessage hint;
   hint.deadline_us = us;
-  return effects_->Tell(hint);
+  return effects_->SendHint(hint);
 }
 
 int ProgramRequests::SetStreamDeadline(void* stream, std::uint64_t queue, std::uint64_t us) {
   if (!Deadlines::IsDeadline(us)) return XSCHEDD_ERROR_INVALID;
-  deadlines_.SetStream(ByOneName(stream), us);
+  deadlines_.SetStream(CanonicalStream(stream), us);
   effects_->DeadlinesChanged();
   HintMessage hint;
   hint.deadline_us = us;
   hint.queue = queue;
-  return effects_->Tell(hint);
+  return effects_->SendHint(hint);
 }
 
 // ---- holds ---------------------------------------------------------------------------------------------------------
 
 int ProgramRequests::Hold(int device, std::uint64_t max_us) {
   if (!OwnHolds::IsDevice(device) || !OwnHolds::IsLength(max_us)) return XSCHEDD_ERROR_INVALID;
-  if (effects_->MayTell() == XSCHEDD_ERROR_INERT) return XSCHEDD_ERROR_INERT;
+  if (effects_->CheckSession() == XSCHEDD_ERROR_INERT) return XSCHEDD_ERROR_INERT;
   holds_.HoldDevice(device, MonotonicNs() + max_us * 1000);
   effects_->HoldsChanged();
   return XSCHEDD_OK;
@@ -94,26 +94,26 @@ int ProgramRequests::Release(int device) {
 
 int ProgramRequests::HoldStream(void* stream, std::uint64_t max_us) {
   if (!OwnHolds::IsLength(max_us)) return XSCHEDD_ERROR_INVALID;
-  if (effects_->MayTell() == XSCHEDD_ERROR_INERT) return XSCHEDD_ERROR_INERT;
-  holds_.HoldStream(ByOneName(stream), MonotonicNs() + max_us * 1000);
+  if (effects_->CheckSession() == XSCHEDD_ERROR_INERT) return XSCHEDD_ERROR_INERT;
+  holds_.HoldStream(CanonicalStream(stream), MonotonicNs() + max_us * 1000);
   effects_->HoldsChanged();
   return XSCHEDD_OK;
 }
 
 int ProgramRequests::ReleaseStream(void* stream) {
-  holds_.ReleaseStream(ByOneName(stream));
+  holds_.ReleaseStream(CanonicalStream(stream));
   effects_->HoldsChanged();
   return XSCHEDD_OK;
 }
 
 void ProgramRequests::WaitWhileHeld(int device, void* stream) {
-  if (holds_.Wait(device, ByOneName(stream))) effects_->HoldsChanged();
+  if (holds_.Wait(device, CanonicalStream(stream))) effects_->HoldsChanged();
 }
 
 void ProgramRequests::ForgetStream(void* stream) {
   if (deadlines_.Any()) deadlines_.SetStream(stream, 0);
-  if (priority_.HasStreams()) TellPriority(priority_.SetStream(stream, std::nullopt));
-  if (weight_.HasStreams()) TellWeight(weight_.SetStream(stream, std::nullopt));
+  if (priority_.HasStreams()) SendPriority(priority_.SetStream(stream, std::nullopt));
+  if (weight_.HasStreams()) SendWeight(weight_.SetStream(stream, std::nullopt));
   if (holds_.Any()) ReleaseStream(stream);
 }
 

@@ -1,6 +1,6 @@
-// What the program asks for by the C API (client-shim/include/xschedd.h): hints to the daemon, deadlines, and holds of
-// its own work. Requests are checked and kept here, also without a daemon; Effects carries them out.
-// Results are the C API's. Thread rule: any thread. What the launch path reads costs it one load.
+// The program's requests by the C API (client-shim/include/xschedd.h): hints to the daemon, deadlines, and holds of its
+// own work. Requests are checked and kept here, even without a daemon; Effects carries them out. Functions that return
+// int return results of the C API. Thread rule: any thread. What the launch path reads costs it one load.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace xschedd::shim {
 
 class ProgramRequests {
  public:
-  // Called by the thread that asks, after the change.
+  // Called on the requesting thread, after the change.
   class Effects {
    public:
     virtual ~Effects() = default;
-    // The daemon hears of it. Returns XSCHEDD_OK, or why it does not.
-    virtual int Tell(const HintMessage& hint) = 0;
-    // Whether it would: the same without a word.
-    virtual int MayTell() const = 0;
+    // Sends the hint to the daemon. Returns XSCHEDD_OK, or why it cannot.
+    virtual int SendHint(const HintMessage& hint) = 0;
+    // Returns what SendHint would, without sending.
+    virtual int CheckSession() const = 0;
     virtual void StreamPrioritiesChanged() = 0;
     virtual void DeadlinesChanged() = 0;
     virtual void HoldsChanged() = 0;
   };
 
-  // What holds until the program says something else is the environment's. `effects` outlives it, and is not called
-  // here.
+  // The environment's values apply until the program sets others. `effects` outlives this object, and is not called by
+  // the constructor.
   ProgramRequests(const Environment& environment, Effects* effects);
 
-  // ---- hints. The daemon hears of one when the highest of process and streams has changed.
+  // ---- hints. One is sent when the highest of process and streams has changed.
   int SetPriority(int priority);
   int SetWeight(unsigned weight);
   int SetStreamPriority(void* stream, int priority);
@@ -41,11 +41,11 @@ class ProgramRequests {
   const Hint<int>& Priority() const { return priority_; }
   const Hint<std::uint32_t>& Weight() const { return weight_; }
 
-  // ---- deadlines. `queue`: by which the daemon knows the stream.
+  // ---- deadlines. `queue`: the stream's QueueId.
   int SetDeadline(std::uint64_t us);
   int SetStreamDeadline(void* stream, std::uint64_t queue, std::uint64_t us);
   const Deadlines& DeadlinesSet() const { return deadlines_; }
-  // Of the process.
+  // The process's deadline; without a value: none.
   std::optional<std::uint64_t> DeadlineHint() const {
     const std::uint64_t us = deadlines_.OfProcess();
     return us == 0 ? std::nullopt : std::optional(us);
@@ -56,20 +56,20 @@ class ProgramRequests {
   int Release(int device);
   int HoldStream(void* stream, std::uint64_t max_us);
   int ReleaseStream(void* stream);
-  // Whether Wait may have to wait.
+  // Whether WaitWhileHeld may have to wait.
   bool HoldsAny() const { return holds_.Any(); }
   // Waits until a submission to this stream of this device is not held.
   void WaitWhileHeld(int device, void* stream);
   std::uint64_t HeldNs() const { return holds_.WaitedNs(); }
 
-  // It is about to be destroyed; the handle may be another stream's soon.
+  // The stream is about to be destroyed, and its handle may be reused.
   void ForgetStream(void* stream);
 
  private:
-  int TellPriority(bool changed);
-  int TellWeight(bool changed);
-  int TellChanged(const HintMessage& hint, bool changed) {
-    return changed ? effects_->Tell(hint) : effects_->MayTell();
+  int SendPriority(bool changed);
+  int SendWeight(bool changed);
+  int SendIfChanged(const HintMessage& hint, bool changed) {
+    return changed ? effects_->SendHint(hint) : effects_->CheckSession();
   }
 
   Effects* const effects_;

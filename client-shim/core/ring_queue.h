@@ -1,4 +1,4 @@
-// A queue that allocates only when it grows beyond its largest size so far: each launch of a tracked client uses it.
+// A queue that allocates only when it grows beyond its largest size so far, because every tracked launch uses one.
 // Thread rule: guarded by its owner's lock.
 #pragma once
 

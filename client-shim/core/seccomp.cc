@@ -21,13 +21,13 @@ namespace {
 struct Call {
   long number;
   const char* name;
-  bool is_needed;  // refused is as bad as forbidden; else there is another way
+  bool is_needed;  // an error is as bad as a kill; else the library can do without
   long first = -1;
   long second = -1;
   long third = -1;
 };
 
-// What connecting and gRPC need beyond what a program with a GPU does all the time (threads, futexes, memory).
+// What connecting and gRPC need beyond what every program with a GPU uses (threads, futexes, memory).
 constexpr std::array kCalls{
     Call{SYS_socket, "socket", true, AF_UNIX, SOCK_STREAM, 0},
     Call{SYS_connect, "connect", true},
@@ -49,7 +49,7 @@ constexpr std::array kCalls{
     Call{SYS_pipe2, "pipe2", false},
     Call{SYS_dup3, "dup3", true},
     Call{SYS_getrandom, "getrandom", false},
-    Call{436, "close_range", false},
+    Call{436, "close_range", false},  // SYS_close_range, which older headers do not have
     Call{SYS_unshare, "unshare", false},
     Call{SYS_prctl, "prctl", false},
     Call{SYS_clock_nanosleep, "clock_nanosleep", false},
@@ -61,7 +61,7 @@ constexpr std::array kCalls{
 };
 
 bool HasFilter() {
-  // Not by prctl, which a filter may forbid.
+  // Not by prctl, which the filter may forbid.
   FILE* const file = std::fopen("/proc/thread-self/status", "re");
   if (file == nullptr) return false;
   char line[256];
@@ -72,7 +72,7 @@ bool HasFilter() {
   return found;
 }
 
-// Before Linux 5.16 a process that dies of a filter takes along all that share its memory.
+// Before Linux 5.16, a filter that kills a process also kills all processes that share its memory.
 bool MayTry() {
   utsname system{};
   int major = 0;
@@ -82,14 +82,15 @@ bool MayTry() {
 }
 
 struct Trial {
-  // Written in another process, which may die at any call.
-  std::atomic<std::size_t> next{0};  // the call that is being tried
-  std::size_t refused = kCalls.size();
+  // The call that is being tried. Atomic only so that it is in memory when the other process is killed in that call.
+  std::atomic<std::size_t> next{0};
+  std::size_t refused = kCalls.size();  // the first call that is needed and refused
 };
 
-// In a process of its own, with this one's memory but not its descriptors. Arguments that can do nothing here.
+// Runs in a process of its own, with this one's memory but not its descriptors. The arguments have no effect there.
 int Try(void* data) {
   auto* const trial = static_cast<Trial*>(data);
+  // seq_cst, the default: costs nothing beside the calls.
   for (; trial->next < kCalls.size(); ++trial->next) {
     const Call& call = kCalls[trial->next];
     const long result = ::syscall(call.number, call.first, call.second, call.third, -1L, -1L, -1L);
@@ -103,9 +104,9 @@ int Try(void* data) {
 
 std::string ForbiddenByFilter() {
   if (!HasFilter() || !MayTry()) return "";
-  alignas(16) static char stack[64 * 1024];  // one trial at a time: the agent's
+  alignas(16) static char stack[64 * 1024];  // one trial at a time: only the agent's thread comes here
   Trial trial;
-  // No signal at its end, so that the host does not take it for a child of its own. This thread waits meanwhile.
+  // It sends no signal at its end, so that the host does not see a child. This thread waits meanwhile.
   const int pid = ::clone(Try, stack + sizeof stack, CLONE_VM | CLONE_VFORK, &trial);
   if (pid < 0) return "";
   int status = 0;

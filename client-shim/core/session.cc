@@ -16,9 +16,9 @@
 namespace xschedd::shim {
 namespace {
 
-// The longest sleep at a gate without looking whether the session still lives and the rules are the same: a wake-up by
-// WakeWaiters can come between the look and the sleep.
-constexpr std::uint64_t kSliceNs = 10'000'000;
+// The longest sleep at a gate without checking the session and the passthrough rules: a wake-up by WakeWaiters can come
+// between the check and the sleep.
+constexpr std::uint64_t kLongestGateSleepNs = 10'000'000;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Result<Session*> SessionPool::Take(Mapping board, Mapping ledger, int eventfd, c
   for (Session* session : sessions_) {
     const bool is_free = session != published && !session->IsUsed();
     const bool fits = session->board_bytes_ == layout.board_bytes && session->ledger_bytes_ == layout.ledger_bytes;
-    if (is_free && fits) return session->MoveIn(&board, &ledger, eventfd, layout);
+    if (is_free && fits) return session->Remap(&board, &ledger, eventfd, layout);
   }
   Result<Session*> session = Session::Make(&board, &ledger, eventfd, layout);
   if (session) sessions_.push_back(*session);
@@ -48,9 +48,9 @@ Result<Session*> Session::Make(Mapping* board, Mapping* ledger, int eventfd, con
   return session;
 }
 
-Result<Session*> Session::MoveIn(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout) {
+Result<Session*> Session::Remap(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout) {
   const auto* const board_memory = static_cast<const abi::Board*>(board->Address());
-  // Refused where it is, before it replaces anything.
+  // Checked before anything is replaced.
   if (const Result<BoardReader> reader = BoardReader::Open(board_memory, layout); !reader) {
     return tl::unexpected(reader.error());
   }
@@ -59,7 +59,7 @@ Result<Session*> Session::MoveIn(Mapping* board, Mapping* ledger, int eventfd, c
   if (!writer) return tl::unexpected(writer.error());
   delete *writer;
   board_object_ = ledger_object_ = DescriptorIdentity();
-  // One step for whoever reads there: he finds the one memory or the other.
+  // Atomic for a thread that still reads there: it finds either the old memory or the new one.
   const auto move = [](Mapping* from, const void* to) {
     const bool is_moved = ::mremap(from->Address(), from->Size(), from->Size(), MREMAP_MAYMOVE | MREMAP_FIXED,
                                    const_cast<void*>(to)) != MAP_FAILED;
@@ -93,17 +93,17 @@ Session::Session(const BoardReader& board, std::unique_ptr<LedgerWriter> ledger,
   }
 }
 
-void Session::SetMemory(int board_fd, int ledger_fd) {
+void Session::SetBacking(int board_fd, int ledger_fd) {
   board_object_ = DescriptorIdentity(board_fd);
   ledger_object_ = DescriptorIdentity(ledger_fd);
 }
 
-bool Session::IsIn(int board_fd, int ledger_fd) const {
+bool Session::IsBackedBy(int board_fd, int ledger_fd) const {
   return board_object_.IsBehind(board_fd) && ledger_object_.IsBehind(ledger_fd);
 }
 
 void Session::Resume(int eventfd) {
-  // All eventfds look alike: under the number of the one before, nothing about it is to be remembered anew.
+  // All eventfds have the same identity, so one under the same number needs no update.
   if (eventfd != eventfd_) ledger_->SetEventFd(eventfd);
   eventfd_ = eventfd;
   is_alive_.store(true, std::memory_order_release);
@@ -127,7 +127,7 @@ void Session::WakeWaiters() {
 
 void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadline_ns) {
   if (!session->IsAlive()) return;
-  // By the daemon's clock.
+  // Converted to the daemon's clock. relaxed: see the member.
   if (deadline_ns != 0) {
     deadline_ns += static_cast<std::uint64_t>(session->clock_offset_ns_.load(std::memory_order_relaxed));
   }
@@ -147,15 +147,16 @@ bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uin
   bool is_same = true;
   const std::uint64_t began = MonotonicNs();
   std::uint64_t now = began;
-  // Counted before the word is looked at: either we see the gate open, or the daemon sees us waiting (abi.h).
+  // Counted before the word is read: either this thread sees the gate open, or the daemon sees it waiting (abi.h).
   session->Ledger().AddWaiter(slot);
   while (session->IsAlive()) {
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t lease = session->LeaseUntilNs();
     if ((word & abi::kHeld) == 0 || now >= lease) break;
+    // acquire: with the new epoch come the new rules (Passthrough::Configure).
     is_same = epoch.load(std::memory_order_acquire) == seen;
     if (!is_same) break;
-    board.Wait(slot, word, std::min(lease, now + kSliceNs));
+    board.Wait(slot, word, std::min(lease, now + kLongestGateSleepNs));
     now = MonotonicNs();
   }
   session->Ledger().RemoveWaiter(slot);

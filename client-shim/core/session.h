@@ -1,10 +1,12 @@
 // One session's shared memory, as threads that submit see it.
-// The agent makes a Session and publishes it by an atomic pointer. It is never freed, nor its memory unmapped: a thread
-// on the launch path may read its board at any time until the process ends. A daemon that brings other memory means
-// another Session; a restarted one brings the same memory, and the Session continues: there are never two for one
-// ledger, whose ring has one writer. A session that is over and that no thread uses any more (SessionUse) takes over
-// the memory of the next but one, so that there are two, however often daemons come and go (SessionPool). Thread rule:
-// any thread, except for what is marked as the agent's.
+//
+// The agent makes a Session and publishes it by an atomic pointer. It is never freed, and its memory is never unmapped:
+// a thread on the launch path may read the board at any time until the process ends. A restarted daemon sends the same
+// memory, and the Session continues, so a ledger never has two writers. A daemon that sends other memory gets another
+// Session. Sessions are reused: one that has ended, and that no thread uses any more (SessionUse), takes over the new
+// memory at its own addresses. So two are enough, however often daemons come and go (SessionPool).
+//
+// Thread rule: any thread, except for what is marked as the agent's.
 #pragma once
 
 #include <pthread.h>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "client-shim/core/device_reports.h"
+#include "client-shim/core/fibonacci_hash.h"
 #include "common/board.h"
 #include "common/ledger.h"
 #include "common/shared_memory.h"
@@ -27,34 +30,35 @@ namespace xschedd::shim {
 class Session {
  public:
   // ---- the agent's
-  // Which memory objects it lives in.
-  void SetMemory(int board_fd, int ledger_fd);
-  bool IsIn(int board_fd, int ledger_fd) const;
+  // The memory objects that it is mapped from.
+  void SetBacking(int board_fd, int ledger_fd);
+  bool IsBackedBy(int board_fd, int ledger_fd) const;
   // A daemon serves it again and is woken by `eventfd`. Its gates bind again if it had ended.
   void Resume(int eventfd);
-
-  // The daemon's CLOCK_MONOTONIC is so far ahead of this process's (clock_offset.h).
+  // How far the daemon's CLOCK_MONOTONIC is ahead of this process's (clock_offset.h).
   void SetClockOffset(std::int64_t ahead_ns);
 
   const BoardReader& Board() const { return board_; }
-  // The end of the lease by this process's CLOCK_MONOTONIC: flags in a gate bind until then.
+  // The end of the lease by this process's CLOCK_MONOTONIC: flags in a gate bind until then. 0: no gate has had flags
+  // yet.
   std::uint64_t LeaseUntilNs() const {
     const std::uint64_t until = board_.LeaseUntilNs();
-    // relaxed: as said where it is. 0: no gate has had flags yet.
+    // relaxed: see the member.
     return until == 0 ? 0 : until - static_cast<std::uint64_t>(clock_offset_ns_.load(std::memory_order_relaxed));
   }
   LedgerWriter& Ledger() { return *ledger_; }
   TrackerSink* Sink(std::uint32_t slot) { return &sinks_[slot]; }
 
-  // False once the daemon is known to be gone, or cannot be told anything: no gate of this session binds any more.
+  // False once the daemon has gone or cannot be reached: no gate of this session binds any more.
   bool IsAlive() const { return is_alive_.load(std::memory_order_acquire); }
   // Releases every thread that waits at one of its gates.
   void End();
-  // `action` is called, by any thread, when a device was reported busy. Once, before the session is first published.
+  // `action` is called, by any thread, after a device was reported busy. Set once, before the session is first
+  // published.
   void OnBusy(std::function<void()> action) {
     if (!on_busy_) on_busy_ = std::move(action);
   }
-  // Every thread that waits at one of its gates looks again.
+  // Every thread that waits at one of its gates checks again.
   void WakeWaiters();
 
  private:
@@ -73,8 +77,9 @@ class Session {
   Session(const BoardReader& board, std::unique_ptr<LedgerWriter> ledger, abi::Ledger* ledger_memory, int eventfd,
           const abi::Layout& layout);
   static Result<Session*> Make(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout);
-  // What is mapped there comes to the addresses of this session's memory, which is given back. Nobody uses it.
-  Result<Session*> MoveIn(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout);
+  // Moves the mappings to the addresses of this session's memory, which is unmapped. Only while no thread uses the
+  // session.
+  Result<Session*> Remap(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout);
 
   const BoardReader board_;
   abi::Ledger* const ledger_memory_;
@@ -82,16 +87,13 @@ class Session {
   std::function<void()> on_busy_;
   const std::size_t board_bytes_;
   const std::size_t ledger_bytes_;
-  // Threads that use it, each counted in one of many: a count for all would wander between the cores of those that
-  // launch.
+  // The threads that use it, in many counters: one counter would move between the cores of all threads that launch.
   struct alignas(64) Users {
     std::atomic<std::uint32_t> count{0};
   };
   static constexpr unsigned kUsersBits = 6;
-  // The calling thread's.
-  Users& UsersHere() {
-    return users_[static_cast<std::size_t>(::pthread_self() * 0x9e3779b97f4a7c15ull >> (64 - kUsersBits))];
-  }
+  // The calling thread's counter.
+  Users& UsersHere() { return users_[FibonacciHash<kUsersBits>(::pthread_self())]; }
   bool IsUsed() const {
     // seq_cst: see SessionUse.
     return std::any_of(users_.begin(), users_.end(), [](const Users& users) { return users.count.load() != 0; });
@@ -102,15 +104,15 @@ class Session {
   DescriptorIdentity board_object_;
   DescriptorIdentity ledger_object_;
   std::atomic<bool> is_alive_{true};
-  std::atomic<std::int64_t> clock_offset_ns_{0};  // relaxed: a late view is a view from before the daemon's answer
+  std::atomic<std::int64_t> clock_offset_ns_{0};  // relaxed: an old value is as before the daemon's answer came
   std::array<LedgerSink, abi::kMaxDevices> sinks_;
 };
 
-// The agent's: all sessions that there have been.
+// All sessions of the process. Thread rule: the agent's.
 class SessionPool {
  public:
-  // A session in this memory, which is the session's from then on. `eventfd` is a number that may be another session's
-  // later. `published`: the session that threads may begin to use; may be null.
+  // A session in this memory, which it then owns. `eventfd`: not owned; later sessions may have the same number.
+  // `published`: the session that threads may begin to use; may be null.
   Result<Session*> Take(Mapping board, Mapping ledger, int eventfd, const abi::Layout& layout,
                         const Session* published);
 
@@ -118,35 +120,36 @@ class SessionPool {
   std::vector<Session*> sessions_;
 };
 
-// A thread's use of the session that is published: it stays what it is for so long. Null: there is none. Thread rule:
-// begins and ends on one thread.
+// A thread's use of the published session, whose memory is not replaced meanwhile. Thread rule: made and destroyed by
+// one thread.
 class SessionUse {
  public:
   explicit SessionUse(const std::atomic<Session*>& published) {
-    // seq_cst, all: the agent publishes another and then looks whether this one is used. Either it sees us here, or we
-    // see the other. A Session is never freed, so counting in one that is over does no harm.
+    // seq_cst, all: the agent publishes another session and then checks whether this one is used (IsUsed). Either it
+    // sees this thread counted, or this thread sees the other session. A Session is never freed, so it does no harm to
+    // be counted in one that has ended.
     for (session_ = published.load(); session_ != nullptr; session_ = published.load()) {
       session_->UsersHere().count.fetch_add(1);
       if (published.load() == session_) return;
       session_->UsersHere().count.fetch_sub(1);
     }
   }
-  // release: what this thread did with it is over for who sees it unused.
+  // release: whoever sees the session unused also sees all that this thread did with it.
   ~SessionUse() {
     if (session_ != nullptr) session_->UsersHere().count.fetch_sub(1, std::memory_order_release);
   }
   SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
   SessionUse& operator=(SessionUse&&) = delete;
 
+  // Null: there is no session.
   Session* Get() const { return session_; }
 
  private:
   Session* session_;
 };
 
-// Waits until the gate of `slot` lets the caller through: it is not held, its lease is over, or the session has ended.
-// False: `epoch` is not `seen` any more, and the caller must ask again whether it has to wait. Adds the time waited to
-// the ledger.
+// Waits until the gate of `slot` is not held, its lease has ended, or the session has ended. False: `epoch` is no
+// longer `seen`, and the caller must check again whether it has to wait. Adds the time waited to the ledger.
 bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen);
 
 }  // namespace xschedd::shim

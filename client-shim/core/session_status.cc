@@ -2,7 +2,7 @@
 
 namespace xschedd::shim {
 
-// relaxed, here and below: statistics. acquire: what was submitted is read later, and so is no less.
+// relaxed, here and below: statistics. acquire, before `submitted` is read: so that it is no less than `completed`.
 void AddCounters(Session* session, xschedd_status* status) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     const abi::LedgerDevice& device = session->Ledger().Device(slot);

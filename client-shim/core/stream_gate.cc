@@ -8,9 +8,9 @@
 namespace xschedd::shim {
 namespace {
 
-// How often who looks does so: about what a wake-up and a look at some markers may cost without being felt.
-constexpr std::uint64_t kLookEachNs = 100'000;
-// The longest sleep of the others.
+// How often the polling thread polls: rarely enough that its wake-ups and queries cost next to nothing.
+constexpr std::uint64_t kPollIntervalNs = 100'000;
+// The longest sleep of the other threads.
 constexpr std::uint64_t kLongestNapNs = 2'000'000;
 
 }  // namespace
@@ -20,6 +20,7 @@ void StreamGate::Set(StreamOrder order) {
   const std::lock_guard lock(mutex_);
   if (is_closed_) return;
   order_ = std::move(next);
+  // release: see IsOn.
   is_on_.store(order_->IsMixed(), std::memory_order_release);
   changed_.notify_all();
 }
@@ -27,43 +28,44 @@ void StreamGate::Set(StreamOrder order) {
 void StreamGate::Close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
-  is_on_.store(false, std::memory_order_release);
+  is_on_.store(false, std::memory_order_release);  // release: as in Set
   changed_.notify_all();
 }
 
 void StreamGate::Wait(int device, void* stream, StreamLoads* work) {
   const std::shared_ptr<const StreamOrder> order = Order();
-  // Nearly always: nobody above has work.
+  // The common case: no stream above has work.
   if (!order->MayWait(stream) || work->BindsUntilNs(*order, order->Of(stream)) <= MonotonicNs()) return;
   std::unique_lock lock(mutex_);
-  WaitLocked(&lock, &devices_[static_cast<std::size_t>(device)], stream, work);
+  UnlockToWait(&lock, &devices_[static_cast<std::size_t>(device)], stream, work);
 }
 
-void StreamGate::WaitLocked(std::unique_lock<std::mutex>* lock, Device* device, void* stream, StreamLoads* work) {
+void StreamGate::UnlockToWait(std::unique_lock<std::mutex>* lock, Device* device, void* stream, StreamLoads* work) {
   const std::uint64_t began = MonotonicNs();
   std::uint64_t now = began;
-  bool is_looker = false;
+  bool is_poller = false;
   while (!is_closed_) {
     const std::shared_ptr<const StreamOrder> order = order_;
     const int priority = order->Of(stream);
     if (!order->MayWait(stream) || device->guard.LetsThrough(priority, began, now)) break;
-    is_looker = is_looker || !device->has_looker;
-    device->has_looker = true;
+    is_poller = is_poller || !device->has_poller;
+    device->has_poller = true;
     lock->unlock();
-    if (is_looker) work->Poll(kLookEachNs);
+    if (is_poller) work->Poll(kPollIntervalNs);
     const std::uint64_t until = work->BindsUntilNs(*order, priority);
     lock->lock();
     now = MonotonicNs();
     if (until <= now) break;
     if (is_closed_ || order != order_) continue;
-    const std::uint64_t nap = std::min({is_looker ? kLookEachNs : kLongestNapNs, until - now,
+    const std::uint64_t nap = std::min({is_poller ? kPollIntervalNs : kLongestNapNs, until - now,
                                         began + kLongestHoldNs > now ? began + kLongestHoldNs - now : 1});
     changed_.wait_for(*lock, std::chrono::nanoseconds(nap));
     now = MonotonicNs();
   }
-  if (is_looker) device->has_looker = false;
-  // Others go on with this one, and one of those that do not looks from here on.
+  if (is_poller) device->has_poller = false;
+  // Others may be let through, too; of those that are not, one becomes the polling thread.
   changed_.notify_all();
+  // relaxed: a statistic.
   waited_ns_.fetch_add(now - began, std::memory_order_relaxed);
 }
 

@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "client-shim/core/fibonacci_hash.h"
+
 namespace xschedd::shim {
 
 struct StreamInfo {
   int device = -1;
   int priority = 0;
   unsigned flags = 0;
-  bool was_seen_made = false;  // else met first at a launch
+  bool was_seen_made = false;  // false: first seen at a launch
 };
 
 class StreamTable {
@@ -27,21 +29,21 @@ class StreamTable {
     streams_[stream] = info;
     known_[PlaceOf(stream)].store(0, std::memory_order_relaxed);  // relaxed: as in Remove
   }
-  // Of a stream, not null, that DeviceOf was asked after lately; -1: it was not, or there is no such stream.
+  // The device of a stream that is not null, if a recent DeviceOf has cached it; else -1.
   int KnownDeviceOf(void* stream) const {
-    // relaxed: stream and device are one value.
+    // relaxed: handle and device are one value.
     const std::uint64_t known = known_[PlaceOf(stream)].load(std::memory_order_relaxed);
     return (known & kHandle) == reinterpret_cast<std::uintptr_t>(stream) ? static_cast<int>(known >> kHandleBits) - 1
                                                                          : -1;
   }
-  // Not there: nothing.
+  // Without a value: the stream is unknown.
   std::optional<int> DeviceOf(void* stream) {
     Known& known = known_[PlaceOf(stream)];
     const std::shared_lock lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return std::nullopt;
     const int device = found->second.device;
-    // Under the lock, so that none is remembered that is being removed. relaxed: as above.
+    // Under the lock, so that a stream that is being removed is not cached. relaxed: as above.
     if ((reinterpret_cast<std::uintptr_t>(stream) & ~kHandle) == 0 && device >= 0 && device < kMaxDevices) {
       known.store(static_cast<std::uint64_t>(device + 1) << kHandleBits | reinterpret_cast<std::uintptr_t>(stream),
                   std::memory_order_relaxed);
@@ -78,7 +80,7 @@ class StreamTable {
   }
 
  private:
-  // The handle in the lower bits, the device and one above them; 0: none.
+  // A cache entry: the handle in the lower bits, the device plus one above them; 0: empty.
   using Known = std::atomic<std::uint64_t>;
   static constexpr unsigned kHandleBits = 48;
   static constexpr std::uint64_t kHandle = (std::uint64_t{1} << kHandleBits) - 1;
@@ -86,8 +88,7 @@ class StreamTable {
   static constexpr unsigned kKnownBits = 6;
 
   static std::size_t PlaceOf(void* stream) {
-    return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(stream) * 0x9e3779b97f4a7c15ull >>
-                                    (64 - kKnownBits));
+    return FibonacciHash<kKnownBits>(reinterpret_cast<std::uintptr_t>(stream));
   }
 
   std::array<Known, std::size_t{1} << kKnownBits> known_{};

@@ -1,5 +1,5 @@
-// Work that was launched on one stream and is not known to have finished, and where the measurement of its time begins.
-// Pure: no clock, no runtime.
+// The work of one stream that is not known to have finished, and the point from which its time is measured. Has no
+// clock and calls no runtime.
 //
 //     Launched ──► open ──(Close)──► batch ──(Settle)──► measured by the marker behind it, or by what it costs
 //
@@ -17,7 +17,7 @@
 
 namespace xschedd::shim {
 
-// Where the measurement of work that is not measured yet begins.
+// From where the next work to be measured is timed.
 enum class TimedFrom : std::uint8_t {
   kNowhere,  // unknown
   kMarker,   // a start marker, or the end of what was measured last
@@ -25,11 +25,11 @@ enum class TimedFrom : std::uint8_t {
 };
 
 struct Batch {
-  std::uint64_t id = 0;  // those of later batches are larger
+  std::uint64_t id = 0;  // grows with each batch
   InFlight work;
   LaunchMix mix;
   void* marker = nullptr;  // null: none, or not recorded yet
-  LaunchKey timed = 0;     // the last launch was timed, and is of this kind
+  LaunchKey timed = 0;     // the kind of the last launch, if that was timed; else 0
 };
 
 // Settled work with a marker behind it.
@@ -37,17 +37,17 @@ struct SettledWork {
   InFlight work;
   LaunchMix mix;
   LaunchKey timed = 0;
-  void* start = nullptr;  // with kMarker; null: from where what was settled before it ended
+  void* start = nullptr;  // with kMarker: the start marker; null: timed from the end of the work measured before
   void* marker = nullptr;
   TimedFrom from = TimedFrom::kNowhere;
 };
 
 class StreamWork {
  public:
-  // Nothing is unsettled.
+  // All work is settled.
   bool IsIdle() const { return batches_.Empty() && open_.launches == 0; }
   bool HasOpen() const { return open_.launches > 0; }
-  // The last thing is a marker.
+  // No work is behind the last marker.
   bool IsMarked() const { return !HasOpen() && (batches_.Empty() || batches_.Back().marker != nullptr); }
   // The oldest batch with a marker; null: none.
   const Batch* OldestMarked() const {
@@ -64,32 +64,32 @@ class StreamWork {
       if (batches_[i].marker != nullptr) return cost_ns;
     }
   }
-  // Whether each kind of the open work is kept apart, and one more could be.
-  bool MayTellOneMore() const { return open_mix_.HasRoom(); }
-  // The cost of what was launched behind the last marker. An event of the program closes a batch, too.
+  // Whether the open work has each kind in a part of its own, and room for another.
+  bool HasRoomForAnotherKind() const { return open_mix_.HasRoom(); }
+  // The cost of the work behind the last marker. This may be more than the open work: other calls close batches, too.
   std::uint64_t UnmarkedNs() const { return unmarked_ns_; }
   TimedFrom From() const { return from_; }
 
-  // Launches of a kind, each of which costs that much, came behind all others.
+  // Adds launches of a kind at the end. `cost_ns`: of each.
   void Launched(LaunchKey key, std::uint64_t cost_ns, std::uint32_t launches = 1) {
     open_.Add(InFlight{launches, launches * cost_ns});
     open_mix_.Add(key, launches);
     unmarked_ns_ += launches * cost_ns;
   }
-  // The open work becomes a batch, even if there is none.
+  // The open work becomes a batch, even an empty one.
   void Close(std::uint64_t id, LaunchKey timed = 0) {
     batches_.Push(Batch{id, open_, open_mix_, nullptr, timed});
     open_ = InFlight{};
     open_mix_ = LaunchMix{};
   }
-  // As Close, for a marker that is about to be recorded behind it.
+  // The same, for a marker that is about to be recorded behind it.
   void CloseToMark(std::uint64_t id, LaunchKey timed) {
     Close(id, timed);
     unmarked_ns_ = 0;
   }
   // 0: none.
   std::uint64_t NewestBatch() const { return batches_.Empty() ? 0 : batches_.Back().id; }
-  // `marker` is behind that batch. False: it has been settled meanwhile.
+  // `marker` was recorded behind that batch. False: the batch has been settled meanwhile.
   bool SetMarker(std::uint64_t id, void* marker) {
     for (std::size_t i = batches_.Size(); i > 0; --i) {
       if (batches_[i - 1].id != id) continue;
@@ -99,12 +99,12 @@ class StreamWork {
     return false;
   }
 
-  // From here on, while it is idle. `start`: with kMarker, the marker.
+  // Sets from where the next work is timed. `start`: with kMarker, the marker.
   void TimeFrom(TimedFrom from, void* start = nullptr) {
     from_ = from;
     start_ = start;
   }
-  // The next work begins a new measurement. Returns the start marker, if it was not measured.
+  // The next work begins a new measurement. Returns the start marker if it was not used.
   void* EndTime() {
     from_ = TimedFrom::kNowhere;
     return std::exchange(start_, nullptr);
@@ -112,7 +112,7 @@ class StreamWork {
 
   bool HasSettledBy(std::uint64_t last) const { return !batches_.Empty() && batches_.Front().id <= last; }
   // Settles all batches up to `last`, and returns their work. Calls measured(SettledWork) for work with a marker behind
-  // it, and unmeasured(work, mix, from) for work that will have none.
+  // it, and unmeasured(work, mix, from) for work that will not get one.
   template <typename Measured, typename Unmeasured>
   InFlight Settle(std::uint64_t last, Measured measured, Unmeasured unmeasured) {
     InFlight settled;
@@ -144,7 +144,7 @@ class StreamWork {
       change(&batches_[i].work, std::as_const(batches_[i].mix));
     change(&open_, std::as_const(open_mix_));
   }
-  // Calls give(marker) for each that is here; some may be null.
+  // Calls give(marker) for each marker; some may be null.
   template <typename Give>
   void ForEachMarker(Give give) const {
     for (std::size_t i = 0; i < batches_.Size(); ++i)
@@ -162,7 +162,7 @@ class StreamWork {
   InFlight open_;             // behind the newest batch
   LaunchMix open_mix_;
   std::uint64_t unmarked_ns_ = 0;
-  InFlight carried_;  // settled without a marker
+  InFlight carried_;  // settled without a marker, and not measured yet
   LaunchMix carried_mix_;
   void* start_ = nullptr;  // the start marker, until it is measured
   TimedFrom from_ = TimedFrom::kNowhere;

@@ -1,6 +1,6 @@
-// A launch of a tracked client, from the moment it is known to count until its call has returned (tracked_launch.cc).
-// It lives in the Submission; if it is absent, the launch is not counted. Its destructor leaves the device, and then
-// the session. Thread rule: the thread that launches.
+// A launch of a tracked client, from the moment it counts until its call has returned (tracked_launch.cc). It lives in
+// the Submission; a launch without one does not count. Its destructor leaves the device, then the session.
+// Thread rule: the thread that launches.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@ struct TrackedLaunch {
                 LaunchKey function)
       : use(std::move(session_use)), on_device(device, stream, key, function) {}
 
-  SessionUse use;  // of null: there is no session, and streams are ordered all the same
+  SessionUse use;  // of null where there is no session: streams are ordered without one, too
   DeviceLaunch on_device;
 };
 

@@ -1,4 +1,4 @@
-// The calls of the program that say what has finished, through the client: a synchronisation, a query, an event.
+// The program's calls that show what has finished: synchronisations, queries, events.
 #include "client-shim/core/tracked_sync.h"
 
 #include <sched.h>
@@ -14,9 +14,9 @@ namespace {
 
 static_assert(abi::kMaxDevices <= 64);
 
-// How long a query is made again because of nothing but a marker of ours, which takes microseconds; more on a loaded
-// machine, where the thread that records or completes it may not run for a while.
-constexpr std::uint64_t kLongestAskingNs = 5'000'000;
+// How long a query is repeated because of a marker of ours. Usually that takes microseconds; on a loaded machine the
+// thread that records or completes the marker may not run for a while.
+constexpr std::uint64_t kLongestRepeatNs = 5'000'000;
 
 }  // namespace
 
@@ -35,15 +35,15 @@ void TrackedSync::End(const Trackers& trackers, bool ok) const {
   if (tracker_ != nullptr) tracker_->EndSync(snapshot_, ok);
 }
 
-bool TrackedSync::AsksAgain() const {
+bool TrackedSync::ShouldAskAgain() const {
   if (tracker_ == nullptr) return false;
   const StreamKey& stream = snapshot_.stream;
   const std::uint64_t now = MonotonicNs();
-  const std::uint64_t asking_ns = now - began_ns_;
+  const std::uint64_t repeated_ns = now - began_ns_;
   if (!tracker_->IsBehindOwnMarker(stream))
-    return asking_ns <= DeviceTracker::kFreshNs && tracker_->IsFreshlyMarked(stream, now);
-  if (asking_ns <= kLongestAskingNs) return true;
-  tracker_->LeaveOwnMarker(stream);
+    return repeated_ns <= DeviceTracker::kFreshNs && tracker_->IsFreshlyMarked(stream, now);
+  if (repeated_ns <= kLongestRepeatNs) return true;
+  tracker_->ForgetOwnMarker(stream);
   return false;
 }
 
@@ -76,19 +76,20 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
 
 void Client::SyncEnd(Sync* sync, bool ok) {
   if (const auto tracked = Carried<TrackedSync>::End(sync->core)) tracked->End(trackers_, ok);
-  if (meets_markers_.load(std::memory_order_relaxed)) LookForMarkers(MonotonicNs());
+  // relaxed: a late check does no harm.
+  if (expects_markers_.load(std::memory_order_relaxed)) CheckForMarkers(MonotonicNs());
 }
 
 bool Client::QueryAgain(const Sync& sync) {
   const TrackedSync* const tracked = Carried<TrackedSync>::In(sync.core);
-  if (tracked == nullptr || !tracked->AsksAgain()) return false;
+  if (tracked == nullptr || !tracked->ShouldAskAgain()) return false;
   ::sched_yield();
   return true;
 }
 
 void Client::EventRecorded(void* event, void* stream) {
   if (session_.load(std::memory_order_acquire) == nullptr && !stream_gate_.IsOn()) return;
-  // Recorded into a graph: it says nothing about work that runs.
+  // Recorded into a graph, the event says nothing about work that runs.
   if (captures_.Any() && stub_.vendor->is_capturing(stream)) return;
   const int device = DeviceOf(stream);
   if (!IsDevice(device)) return;
@@ -96,7 +97,7 @@ void Client::EventRecorded(void* event, void* stream) {
     if (slot == static_cast<std::uint32_t>(device)) {
       tracker.EventRecorded(event, KeyOf(stream));
     } else {
-      tracker.EventDestroyed(event);  // what it stood for there is over
+      tracker.EventDestroyed(event);  // it no longer stands for work of that device
     }
   });
 }

@@ -1,5 +1,5 @@
-// A call of the program that may prove that work has finished, from its beginning to its end. It lives in the Sync;
-// if it is absent, the call proves nothing. Thread rule: the thread that makes the call.
+// A call of the program that may prove that work has finished, from its beginning to its end. It lives in the Sync; a
+// call without one proves nothing. Thread rule: the thread that makes the call.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@ namespace xschedd::shim {
 
 class TrackedSync {
  public:
-  // On one device: its success proves that the work in `snapshot` has ended, which was taken when the call began.
-  // `now_ns`: of a query, that time.
+  // A call about one device. Its success proves that the work in `snapshot`, taken at its beginning, has finished.
+  // `now_ns`: the time of the beginning, for a query; else 0.
   TrackedSync(DeviceTracker* tracker, const Snapshot& snapshot, std::uint64_t now_ns)
       : tracker_(tracker), snapshot_(snapshot), began_ns_(now_ns) {}
-  // On any device: it may wait, and proves nothing. The wait begins here.
+  // A call that may wait for any device, and proves nothing. Its wait begins here.
   explicit TrackedSync(const Trackers& trackers);
 
-  // Of a query that found unfinished work: whether it is to be made again, because that may be a marker of ours.
-  bool AsksAgain() const;
+  // After a query that found unfinished work: whether to repeat it, because that may only be a marker of ours.
+  bool ShouldAskAgain() const;
   void End(const Trackers& trackers, bool ok) const;
 
  private:
-  DeviceTracker* tracker_ = nullptr;  // null: of all in `implicit_`
+  DeviceTracker* tracker_ = nullptr;  // null: see `implicit_`
   Snapshot snapshot_;
   std::uint64_t began_ns_ = 0;
-  std::uint64_t implicit_ = 0;  // devices, a bit each, whose trackers know of an implicit synchronisation
+  std::uint64_t implicit_ = 0;  // a bit for each device whose tracker has begun an implicit synchronisation
 };
 
 }  // namespace xschedd::shim

@@ -12,20 +12,21 @@ bool IsNonBlocking(unsigned stream_flags) {
 }  // namespace
 
 std::uint64_t QueueId(const StreamKey& key) {
-  // The per-thread default streams share a handle: the thread makes the name.
+  // The per-thread default streams share one handle, so the thread's number is part of the id.
   return key.thread != 0 ? (key.thread << 8) | kPerThreadHandle : reinterpret_cast<std::uintptr_t>(key.handle);
 }
 
 DeviceTracker* Trackers::Make(int device) {
   auto& entry = trackers_[static_cast<std::size_t>(device)];
   const std::lock_guard lock(mutex_);
+  // relaxed: written under this lock.
   if (DeviceTracker* const tracker = entry.load(std::memory_order_relaxed)) return tracker;
   auto* const tracker = new DeviceTracker(device, vendor_, captures_, deadlines_);
   for (const auto& [stream, info] : streams_->All()) {
     if (info.device == device) tracker->NoteStream(stream, IsNonBlocking(info.flags));
   }
   tracker->Reset(session_ != nullptr ? session_->Sink(static_cast<std::uint32_t>(device)) : nullptr);
-  entry.store(tracker, std::memory_order_release);
+  entry.store(tracker, std::memory_order_release);  // release: whoever sees the tracker sees it complete
   return tracker;
 }
 
@@ -38,7 +39,7 @@ void Trackers::Begin(Session* session) {
 }
 
 void Trackers::NoteStream(int device, void* stream, unsigned flags) {
-  // Either it is in the table when a tracker is made, or it is noted here.
+  // Under the lock of Make: a tracker either finds the stream in the table, or is notified here.
   const std::lock_guard lock(mutex_);
   if (DeviceTracker* const tracker = Existing(device)) tracker->NoteStream(stream, IsNonBlocking(flags));
 }

@@ -8,10 +8,11 @@
 
 namespace xschedd::shim {
 
-// GPU time of one launch, as a moving average over all launches; `ps` uses it to show a window as a number of launches.
+// The GPU time of a launch, as a moving average over all launches. `ps` uses it to show a window as a number of
+// launches.
 class DurationEstimate {
  public:
-  // `ns` of GPU time for `launches` of them.
+  // `launches` took `ns` of GPU time together.
   void Add(std::uint64_t ns, std::uint32_t launches) {
     if (launches == 0) return;
     const std::uint64_t each = ns / launches;
@@ -29,11 +30,11 @@ class DurationEstimate {
 struct Window {
   std::uint32_t us = 0;     // GPU time in flight; 0: no limit
   std::uint32_t floor = 0;  // launches always allowed
-  bool guarded = false;     // a more important client is busy; what is in flight delays it
+  bool is_guarded = false;  // a more important client is busy, and what is in flight delays it
   bool operator==(const Window&) const = default;
 };
 
-// What is in flight: launches, and the GPU time that they are known to cost.
+// What is in flight: launches, and their weight (WeightNs).
 struct InFlight {
   std::uint32_t launches = 0;
   std::uint64_t cost_ns = 0;
@@ -54,8 +55,8 @@ inline std::uint32_t Floor(const Window& window) {
   return std::max<std::uint32_t>(window.floor, 1);
 }
 
-// What a launch counts against a window. With an unknown cost it counts so that the floor's number of launches fills
-// the window: the first launches after a start are the unknown ones.
+// The weight of a launch in a window: its cost or, if that is unknown, as after a start, the window divided by the
+// number of launches that the floor allows.
 inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
   return cost_ns != 0 ? cost_ns : std::uint64_t{window.us} * 1000 / Floor(window);
 }
@@ -69,11 +70,11 @@ inline bool HasRoom(const Window& window, const InFlight& in_flight, std::uint64
 
 // Whether a launch on a stream that has nothing in flight may run beside those of other streams, whatever they have in
 // flight. The window bounds how long a more important client waits when it becomes busy. A kernel much longer than the
-// window, or of unknown length, exceeds that bound anyway, and streams that took turns with such kernels would stand
-// still where they run side by side natively.
+// window, or of unknown length, exceeds that bound anyway; and streams that ran such kernels one after the other would
+// stall where they natively run side by side.
 inline bool MayRunSideBySide(const Window& window, const InFlight& on_stream, std::uint64_t cost_ns) {
   constexpr std::uint64_t kMuchLonger = 4;
-  return !window.guarded && on_stream.launches == 0 &&
+  return !window.is_guarded && on_stream.launches == 0 &&
          (cost_ns == 0 || cost_ns >= kMuchLonger * std::uint64_t{window.us} * 1000);
 }
 
@@ -92,9 +93,9 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 
-// Whether a marker is due behind launches of `cost_ns` together, the last of them `last_ns`, when the stream's last
-// marker is `age_ns` old. At least two markers to what fits into a window, so that when the older is reached, room is
-// made while the device still has the rest to do.
+// Whether a marker is due behind launches that cost `cost_ns` together, the last of them `last_ns`, when the stream's
+// last marker is `age_ns` old. A full window has at least two markers, so that the first one makes room while the
+// device is still busy with the rest.
 inline bool IsMarkerDue(std::uint32_t window_us, std::uint64_t cost_ns, std::uint64_t last_ns, std::uint64_t age_ns) {
   if (cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
   return window_us != 0 && 2 * cost_ns + last_ns >= std::uint64_t{window_us} * 1000;

@@ -1,5 +1,5 @@
-// A thread that has worked on a default stream of its own: its number, which no other thread of the process gets. Its
-// end is reported to the client, because that stream ends with it. Thread rule: that thread's own.
+// A thread that has used its own default stream. Gives it a number, unique in the process, and reports its end to the
+// client, because the stream ends with it. Thread rule: thread-local.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@ class WorkingThread {
  private:
   static std::uint64_t Next() {
     static std::atomic<std::uint64_t> last{0};
+    // relaxed: only the numbers differ.
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   Client* const client_;

@@ -9,7 +9,7 @@
 namespace xschedd::shim::cuda {
 namespace {
 
-constexpr uint32_t kGroupClass = 0xa06c;        // KEPLER_CHANNEL_GROUP_A, of all later devices, too
+constexpr uint32_t kGroupClass = 0xa06c;        // KEPLER_CHANNEL_GROUP_A, which all later devices have, too
 constexpr uint32_t kSetTimeSlice = 0xa06c0103;  // NVA06C_CTRL_CMD_SET_TIMESLICE
 constexpr uint32_t kGetTimeSlice = 0xa06c0104;  // NVA06C_CTRL_CMD_GET_TIMESLICE
 // NV_STATUS
@@ -59,7 +59,7 @@ struct Request {  // NVOS54_PARAMETERS
 static_assert(sizeof(Allocation) == 48 && sizeof(OlderAllocation) == 32 && sizeof(Freeing) == 16 &&
               sizeof(Request) == 32);
 
-// Not by glibc's fstat, whose symbol is younger than the systems that the stub is for.
+// By syscall, because glibc's symbol fstat is newer than what the stub may need.
 bool Identify(int fd, uint64_t* device, uint64_t* inode) {
   struct stat now;
   if (syscall(SYS_fstat, fd, &now) != 0) return false;
@@ -83,7 +83,7 @@ class KeepErrno {
 
 constinit ChannelGroups g_channel_groups{};
 
-// ---- what there is -------------------------------------------------------------------------------------------------
+// ---- the groups ----------------------------------------------------------------------------------------------------
 
 void ChannelGroups::Note(int fd, unsigned long request, const void* argument) {
   const unsigned long size = _IOC_SIZE(request);
@@ -102,15 +102,15 @@ void ChannelGroups::Note(int fd, unsigned long request, const void* argument) {
 
 void ChannelGroups::Add(int fd, uint32_t client, uint32_t object) {
   const KeepErrno keep;
-  Forget(client, object);  // its handle is another's now
+  Forget(client, object);  // an earlier group of that handle is gone
   Group group{fd, getpid(), client, object, 0, 0};
   if (!Identify(fd, &group.device, &group.inode)) return;
   for (Entry& entry : entries_) {
+    // relaxed, here and for the exchange: the fence orders what follows.
     uint32_t state = entry.state.load(std::memory_order_relaxed);
     if ((state & kStageMask) != kEmpty) continue;
-    // relaxed: the fence orders what follows.
     if (!entry.state.compare_exchange_strong(state, state | kFilling, std::memory_order_relaxed)) continue;
-    // release: who sees any of these values sees that the state is not what it was.
+    // release: a reader that sees any of these values also sees that the state has changed.
     std::atomic_thread_fence(std::memory_order_release);
     entry.fd.store(group.fd, std::memory_order_relaxed);
     entry.pid.store(group.pid, std::memory_order_relaxed);
@@ -118,14 +118,14 @@ void ChannelGroups::Add(int fd, uint32_t client, uint32_t object) {
     entry.object.store(group.object, std::memory_order_relaxed);
     entry.device.store(group.device, std::memory_order_relaxed);
     entry.inode.store(group.inode, std::memory_order_relaxed);
-    // release: who sees it live sees the values.
+    // release: a reader that sees it live also sees the values.
     entry.state.store((state + kNextGroup) | kLive, std::memory_order_release);
     return;
   }
 }
 
 bool ChannelGroups::Copy(const Entry& entry, uint32_t* state, Group* out) {
-  // acquire: pairs with the store that made it live.
+  // acquire: pairs with the store that makes it live. relaxed, the values: the state is checked again afterwards.
   *state = entry.state.load(std::memory_order_acquire);
   if ((*state & kStageMask) != kLive) return false;
   out->fd = entry.fd.load(std::memory_order_relaxed);
@@ -134,13 +134,13 @@ bool ChannelGroups::Copy(const Entry& entry, uint32_t* state, Group* out) {
   out->object = entry.object.load(std::memory_order_relaxed);
   out->device = entry.device.load(std::memory_order_relaxed);
   out->inode = entry.inode.load(std::memory_order_relaxed);
-  // acquire: pairs with the fence of who fills it anew.
+  // acquire: pairs with the fence of a thread that fills the entry again.
   std::atomic_thread_fence(std::memory_order_acquire);
   return entry.state.load(std::memory_order_relaxed) == *state;
 }
 
 void ChannelGroups::Forget(Entry* entry, uint32_t state) {
-  // relaxed: nothing hangs on it. By the state that was seen: a group that has come since stays.
+  // relaxed: publishes nothing. Compared with the state that was seen, so that a newer group in the entry stays.
   entry->state.compare_exchange_strong(state, state & ~static_cast<uint32_t>(kStageMask), std::memory_order_relaxed);
 }
 
@@ -149,7 +149,7 @@ void ChannelGroups::Forget(uint32_t client, uint32_t object) {
     uint32_t state = 0;
     Group group;
     if (!Copy(entry, &state, &group) || group.client != client) continue;
-    // With a client, which is its own first object, goes all that it has.
+    // A client is an object of its own. When it is freed, so are all its objects.
     if (group.object == object || client == object) Forget(&entry, state);
   }
 }
@@ -188,17 +188,17 @@ ChannelGroups::Answer ChannelGroups::Apply(Entry* entry, const Group& group, uin
   if (const Answer answer = Control(group, kGetTimeSlice, &now, ioctl); answer != Answer::kOk) return answer;
   uint64_t wanted = us;
   if (us != 0) {
-    // libcuda sets its own some time after it has made a group: what was set by somebody else is what to go back to.
+    // libcuda sets its own slice some time after it has made a group. What is not ours is what to restore later.
     if (now != entry->set_us) entry->before_us = now;
   } else {
     if (now != entry->set_us) entry->set_us = 0;
-    if (entry->set_us == 0) return Answer::kOk;  // nothing of ours is left
+    if (entry->set_us == 0) return Answer::kOk;  // the slice is not ours
     wanted = entry->before_us;
   }
   if (now != wanted) {
     uint64_t value = wanted;
     if (const Answer answer = Control(group, kSetTimeSlice, &value, ioctl); answer != Answer::kOk) return answer;
-    // The driver answers what was set, however the device rounds it.
+    // The driver returns what was set, even if the device rounds it.
     if (const Answer answer = Control(group, kGetTimeSlice, &now, ioctl); answer != Answer::kOk) return answer;
     if (now != wanted) return Answer::kRefused;
   }
@@ -210,7 +210,7 @@ ChannelGroups::Answer ChannelGroups::Control(const Group& group, uint32_t comman
                                              IoctlFunction ioctl) {
   Request request{group.client, group.object, command, 0, reinterpret_cast<uintptr_t>(value), sizeof *value, 0};
   if (ioctl(group.fd, _IOWR(kType, kControl, Request), &request) != 0) {
-    // Not the driver's descriptor any more; else a driver, or what stands for it, that does not know the control.
+    // kGone: it is no longer the driver's descriptor. kRefused: the driver does not know the control.
     return errno == EBADF || errno == ENOTTY ? Answer::kGone : Answer::kRefused;
   }
   switch (request.status) {

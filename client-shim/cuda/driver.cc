@@ -1,7 +1,6 @@
 #include "client-shim/cuda/driver.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "client-shim/cuda/vendor.h"
 #include "client-shim/stub/client.h"
@@ -16,7 +15,7 @@ std::atomic<void*> g_real[kEntryCount];
 
 namespace {
 
-// libcuda.so.1, and the file names with a release behind it; not libcudart.so.
+// libcuda.so.1, and libcuda.so.RELEASE; not libcudart.so.
 constexpr char kDriverPrefix[] = "libcuda.so";
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,13 +53,15 @@ void PointAt(const abi::Word* word) {
 
 bool ResolveDriver() {
   if (g_is_resolved.load(std::memory_order_acquire)) return true;
-  // Not under the lock: the loader has one of its own, under which a library's constructor may be on its way here.
+  // Not under our lock: these take the loader's lock, and another thread may come here from a library's constructor,
+  // which holds that lock.
   const ElfObject driver = FindObjectByName(kDriverPrefix);
   if (!driver.IsFound()) return false;
-  // It must not be unmapped under the client's feet.
+  // It must not be unmapped while the client uses it.
   KeepLoaded(driver);
   pthread_mutex_lock(&g_lock);
   if (!g_is_resolved.load(std::memory_order_relaxed)) {
+    // relaxed: published by g_is_resolved.
     for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
       void* found = FindSymbol(driver, kEntryNames[entry]);
       g_real[entry].store(found != nullptr ? found : reinterpret_cast<void*>(&Absent), std::memory_order_relaxed);
@@ -80,20 +81,20 @@ bool IsDriverCode(const void* address) {
   if (g_is_resolved.load(std::memory_order_acquire)) return g_driver.Covers(address);
   char path[4096] = "";
   FindObjectByAddress(address, path, sizeof path);
-  const char* slash = strrchr(path, '/');
-  return strncmp(slash != nullptr ? slash + 1 : path, kDriverPrefix, sizeof kDriverPrefix - 1) == 0;
+  return HasFileName(path, kDriverPrefix);
 }
 
 void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags) {
-  // Driver 580 answers every request with one of its exports: then the address says which function it is.
+  // Driver 580 answers every request with one of its exports, so the address identifies the function.
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     if (g_real[entry].load(std::memory_order_relaxed) == found) return kWrappers[entry];
   }
   if (!MayBeOurs(symbol) || !IsDriverCode(found)) return found;
-  // An inner function: the request says which. Its wrapper calls the export of that very version, which does the same.
+  // For an inner function, the request identifies it. The wrapper calls the export of the same version, which does the
+  // same.
   const uint32_t entry = EntryByVersion(symbol, version, (flags & kPerThreadFlag) != 0);
   if (entry != kEntryCount && DriverSymbol(kEntryNames[entry]) != nullptr) return kWrappers[entry];
-  // A version that is newer than the list may have other parameters.
+  // A version newer than the list may have other parameters, so it gets no wrapper.
   const bool is_listed = EntryByVersion(symbol, kNewestKnown, false) != kEntryCount;
   if (is_listed && !g_reported_unknown.exchange(true, std::memory_order_relaxed)) {
     Say("this release of xschedd does not know the CUDA driver's newest ", symbol, "; calls of it are not scheduled");

@@ -1,7 +1,7 @@
 // The real CUDA driver behind the wrappers: which of the loaded objects it is, and where its functions are.
 //
-// Every library of CUDA ends here: cudart, linked or static, opens libcuda.so.1 and asks it for cuGetProcAddress; the
-// others call cudart or the driver. Thread rule: any thread.
+// Every library of CUDA calls the driver in the end: cudart, shared or static, opens libcuda.so.1 and looks up
+// cuGetProcAddress in it; the others call cudart or the driver. Thread rule: any thread.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 
 namespace xschedd::shim::cuda {
 
-// Where the launch path looks (stub/launch_path.h).
+// The word that the launch path reads (stub/launch_path.h).
 extern std::atomic<const abi::Word*> g_summary;
 
-// The driver's exports. Never null once resolved: a function that the driver lacks is one that returns
+// The driver's exports. Never null once resolved: for a function that the driver lacks, it is one that returns
 // CUDA_ERROR_NOT_SUPPORTED.
 extern std::atomic<void*> g_real[kEntryCount];
 extern void* const kWrappers[kEntryCount];
@@ -27,10 +27,10 @@ void* DriverSymbol(const char* name);
 // Whether `address` is code of the driver.
 bool IsDriverCode(const void* address);
 
-// What cuGetProcAddress is to answer in place of `found`, for the request that led to it.
+// The answer of cuGetProcAddress to a request for which the driver's answer is `found`.
 void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags);
 
-// The real function of `entry`; the type is the caller's to know.
+// The real function of `entry`, whose type the caller must know.
 template <typename Function>
 [[gnu::always_inline]] inline Function Real(uint32_t entry) {
   // relaxed: written before the summary word that led here was published, or by ResolveDriver in this thread.

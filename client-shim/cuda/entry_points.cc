@@ -16,7 +16,7 @@ const int16_t kSince[kEntryCount] = {
 };
 // clang-format on
 
-// Length of an exported name without "_v2", "_ptsz" and "_ptds"; whether it is one of the last two.
+// The length of an exported name without "_v2", "_ptsz" and "_ptds". `per_thread`: whether it has one of the last two.
 size_t PlainLength(const char* name, bool* per_thread) {
   size_t length = strlen(name);
   *per_thread = length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 || strcmp(name + length - 5, "_ptds") == 0);
@@ -36,13 +36,13 @@ const char* const kEntryNames[kEntryCount] = {
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  return PlaceOfName(kEntryNames, kEntryCount, name);
+  return IndexOfName(kEntryNames, kEntryCount, name);
 }
 
 uint32_t EntryByVersion(const char* name, int version, bool per_thread) {
   if (version > kNewestKnown) return kEntryCount;
   const size_t wanted = strlen(name);
-  // A function without a stream has no per-thread form: then the ordinary one answers for both.
+  // A function without a stream has no per-thread form, so the ordinary one is returned for both.
   uint32_t best[2] = {kEntryCount, kEntryCount};
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     bool is_per_thread = false;

@@ -24,8 +24,8 @@ extern const char* const kEntryNames[kEntryCount];
 uint32_t EntryByName(const char* name);
 
 // The entry that cuGetProcAddress means by a plain name, a CUDA version (1000 * major + 10 * minor) and the flag for
-// per-thread default streams; kEntryCount: none, or the version is newer than this list, which then cannot know what
-// the parameters are.
+// per-thread default streams. kEntryCount: there is none, or the version is newer than this list, so that the
+// parameters are unknown.
 uint32_t EntryByVersion(const char* name, int version, bool per_thread);
 
 }  // namespace xschedd::shim::cuda

@@ -12,10 +12,10 @@ namespace {
 
 int Find(int fd, unsigned long request, ...);
 
-// relaxed: code is there before and after; whoever looks it up finds the same.
+// relaxed: whoever looks it up finds the same function.
 constinit std::atomic<IoctlFunction> g_real{Find};
 
-// Without a definition behind ours, which no C library is.
+// If there is no definition behind ours. Every C library has one.
 int Raw(int fd, unsigned long request, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, request);
@@ -24,7 +24,7 @@ int Raw(int fd, unsigned long request, ...) {
   return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
 }
 
-// Stands for the real one until that is known.
+// The initial value of g_real: looks up the real one, and calls it.
 int Find(int fd, unsigned long request, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, request);
@@ -45,8 +45,8 @@ IoctlFunction RealIoctl() {
   return g_real.load(std::memory_order_relaxed);
 }
 
-// The third argument is a word whatever its type, and is passed on also where the caller has given none: by the calling
-// convention that is what the register holds.
+// The third argument is one word, whatever its type. If the caller passes none, the register's value is passed on,
+// which does no harm.
 extern "C" [[gnu::visibility("default")]] int Ioctl(int fd, unsigned long request, void* argument) __asm__("ioctl");
 
 extern "C" int Ioctl(int fd, unsigned long request, void* argument) {

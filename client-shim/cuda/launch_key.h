@@ -1,8 +1,9 @@
-// What a call launches, as one number: equal for launches that should take equally long. Kernels by function, grid and
-// block; graphs by their executable; copies and fills by entry point and sizes, to a power of two.
+// Identifies what a call launches by a number, which is equal for launches that should take equally long. Kernels count
+// by function, grid and block; graphs by their executable; copies and fills by entry point and sizes, to a power of
+// two.
 //
-// Made from the arguments of each entry point of entry_points.def by their types. Two kinds that fall together cost
-// exactness, not correctness. Thread rule: pure.
+// Overloads compute it from the arguments of each entry point by their types. If two kinds get the same key, costs are
+// less exact, but nothing is wrong. Thread rule: pure.
 #pragma once
 
 #include "client-shim/cuda/types.h"
@@ -10,7 +11,8 @@
 
 namespace xschedd::shim::cuda {
 
-// Copies, fills, and whatever else has sizes. A device address counts like a size: nearly all have the same power.
+// Copies, fills, and other calls with sizes. A device address counts as a size, because its type is the same; nearly
+// all addresses have the same power of two.
 template <typename... Arguments>
 uint64_t LaunchKey(uint32_t entry, Arguments... arguments) {
   return MixArguments(entry, arguments...);

@@ -1,6 +1,6 @@
-// Primary contexts: each device has one, which is destroyed when the last user releases it. The core forgets the device
-// before that, because destroyed objects must not be touched; afterwards, if not all users were seen.
-// Thread rule: any thread.
+// Primary contexts: each device has one, which is destroyed when its last user releases it. The core must forget the
+// device before that, because it must not use destroyed objects. If not all users were seen, it can only do so
+// afterwards. Thread rule: any thread.
 #pragma once
 
 #include <atomic>
@@ -10,23 +10,23 @@
 
 namespace xschedd::shim::cuda {
 
-// How often the program has retained each device's, as far as it was seen.
+// How often the program has retained each device's primary context, as far as that was seen.
 class Retained {
  public:
-  // relaxed: a program that releases in one thread what another uses has put these in order.
+  // relaxed, all: a program must itself order a release after another thread's uses.
   void Add(int device) {
-    if (IsKept(device)) counts_[device].fetch_add(1, std::memory_order_relaxed);
+    if (IsInRange(device)) counts_[device].fetch_add(1, std::memory_order_relaxed);
   }
-  // One fewer; returns how many there were. 0: more are released than were seen to be retained.
+  // Counts one release, and returns how many users there were before it. 0: not all of them were seen.
   int Remove(int device) {
-    int count = IsKept(device) ? counts_[device].load(std::memory_order_relaxed) : 0;
+    int count = IsInRange(device) ? counts_[device].load(std::memory_order_relaxed) : 0;
     while (count > 0 && !counts_[device].compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
     }
     return count;
   }
 
  private:
-  static bool IsKept(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
+  static bool IsInRange(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
   std::atomic<int> counts_[abi::kMaxDevices] = {};
 };
 inline Retained g_retained;
@@ -38,7 +38,7 @@ struct Retaining : Family {
   }
 };
 
-// Counted without a client, too, because one that comes later needs to know: hence a frame of its own.
+// Has a frame of its own, because releases count even without a client: one that starts later needs the count.
 struct Releasing : Family {};
 template <typename Way, typename Row, typename Family, typename Function = typename Row::Function>
 struct Around;

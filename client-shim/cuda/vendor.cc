@@ -11,8 +11,8 @@
 namespace xschedd::shim::cuda {
 namespace {
 
-// The driver's exports that the core's questions need. Unlike HIP's, they leave no error behind that a program could
-// see: the last error that cudaGetLastError gives is cudart's own.
+// The driver's exports that this file calls. Unlike HIP's, they leave no error that a program could see: what
+// cudaGetLastError returns is cudart's own.
 struct Functions {
   Result (*driver_version)(int*);
   Result (*device_count)(int*);
@@ -47,11 +47,11 @@ constexpr int kMaxDevices = 64;
 
 struct Marker {
   Event event;
-  Handle context;  // that the event was made in
+  Handle context;  // the one that the event was made in
 };
 
-// By device: the context in which the program last worked on a default stream. The agent has none of its own, and a
-// default stream's handle does not say whose it is.
+// By device: the context in which the program last used a default stream. The agent's thread has no context, and the
+// handle of a default stream does not identify one.
 std::atomic<Handle> g_default_context[kMaxDevices];
 
 __thread int g_on_behalf_of __attribute__((tls_model("initial-exec"))) = -1;
@@ -70,7 +70,7 @@ Handle CurrentContext() {
   return g_cuda.get_current != nullptr && g_cuda.get_current(&context) == kSuccess ? context : nullptr;
 }
 
-// Runs `body` with `context` current, and puts back what was.
+// Runs `body` with `context` current, and restores the context before it.
 template <typename Body>
 bool InContext(Handle context, Body body) {
   if (context == nullptr) return false;
@@ -89,7 +89,7 @@ Handle ContextOfStream(int device, Stream stream) {
   if (IsDefault(stream)) {
     context = CurrentContext();
     if (context != nullptr && DeviceOfContext(context) == device) return context;
-    // relaxed: a handle, checked by the driver.
+    // relaxed: only a handle, which the driver checks.
     return device >= 0 && device < kMaxDevices ? g_default_context[device].load(std::memory_order_relaxed) : nullptr;
   }
   if (g_cuda.stream_context != nullptr && g_cuda.stream_context(stream, &context) == kSuccess) return context;
@@ -125,9 +125,9 @@ bool IsCapturing(void* stream) {
          status != 0;
 }
 
-// What of it needs a context that is current, seen on driver 580: making an event, and recording it on a default
-// stream. Recording on another stream, querying and measuring work from any thread; but an event only on streams of the
-// context that it was made in. So it is made when the marker is first recorded.
+// As seen with driver 580, a current context is needed to create an event, and to record one on a default stream.
+// Recording on another stream, querying and measuring work on any thread. But an event can be recorded only on streams
+// of the context that it was made in. So the event is created when the marker is first recorded.
 void* CreateMarker(int) {
   return calloc(1, sizeof(Marker));
 }
@@ -145,7 +145,7 @@ bool RecordMarker(int device, void* marker, void* stream) {
   const Handle context = ContextOfStream(device, stream);
   return InContext(context, [&] {
     if (m->event != nullptr && m->context != context) {
-      // Alive: when a context goes, the core drops all markers of its device.
+      // The event still exists: when a context is destroyed, the core drops all markers of its device.
       (void)g_cuda.event_destroy(m->event);
       m->event = nullptr;
     }
@@ -185,7 +185,7 @@ bool ElapsedNs(void* from, void* to, int64_t* out) {
   return true;
 }
 
-// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
+// As nvidia-smi prints it: "GPU-" and five groups of hexadecimal digits. A MIG instance has a UUID of its own.
 bool DeviceUuid(int device, char* out, size_t size) {
   constexpr char kPrefix[] = "GPU-";
   constexpr char kDigits[] = "0123456789abcdef";
@@ -210,8 +210,8 @@ int ExchangeCaptureMode(int mode) {
   return g_cuda.exchange_capture_mode != nullptr && g_cuda.exchange_capture_mode(&mode) == kSuccess ? mode : -1;
 }
 
-// From CUDA 12.3 on. A launch takes a CUkernel in place of a function; each of the two calls refuses the other's
-// handle.
+// From CUDA 12.3 on. A launch may have a CUkernel in place of a CUfunction; each of the two calls refuses the other's
+// handles.
 const char* KernelName(const KernelRef& kernel, void*) {
   const char* name = nullptr;
   if (kernel.handle == nullptr) return nullptr;
@@ -326,7 +326,7 @@ const Vendor* MakeVendor() {
       .query_marker = QueryMarker,
       .query_stream = QueryStream,
       .elapsed_ns = ElapsedNs,
-      .next_stamp = nullptr,  // the driver tells the time of events only
+      .next_stamp = nullptr,  // the driver reports only the times of events
       .device_uuid = DeviceUuid,
       .adopt_thread = AdoptThread,
       .exchange_capture_mode = ExchangeCaptureMode,

@@ -1,4 +1,4 @@
-// CUDA as the core sees it (core/interface.h). A device is the driver's ordinal (CUdevice); a marker is an event with a
+// CUDA as the core sees it (core/interface.h). A device is the driver's ordinal (CUdevice). A marker is an event with a
 // time stamp, made in the context of the stream that it is recorded on.
 // Thread rule: any thread; MakeVendor once, after ResolveDriver.
 #pragma once
@@ -11,12 +11,12 @@ namespace xschedd::shim::cuda {
 
 const Vendor* MakeVendor();
 
-// Of the events that the program has destroyed.
+// The events that the program has destroyed.
 extern PastHandles g_past_events;
 
 // How many devices the driver has.
 int DeviceCount();
-// Whether the primary context of `device` is there; true where the driver does not say.
+// Whether the primary context of `device` exists; true if unknown.
 bool IsPrimaryActive(int device);
 
 // The device of the calling thread's current context, -1 without one.
@@ -27,7 +27,7 @@ int DeviceOfContext(Handle context);
 // The device of `stream`, which is not a default stream; -1: unknown.
 int DeviceOfStream(void* stream);
 
-// While it lives, the core is told about `device` instead of the calling thread's current one; -1 changes nothing.
+// While it lives, CurrentDevice returns `device` on the calling thread; with -1, nothing changes.
 class OnBehalfOf {
  public:
   explicit OnBehalfOf(int device);

@@ -1,6 +1,6 @@
-// CUDA's wrappers: for each entry point of entry_points.def one, exported under the driver's own name. What they do is
-// in stub/wrapper_families.h; here is what is different about CUDA: contexts, and that a call may be about another
-// context than the current one. Thread rule: any thread.
+// CUDA's wrappers: one for each entry point of entry_points.def, exported under the driver's own name.
+// stub/wrapper_families.h has what they do; this file has what is different about CUDA: contexts, and calls that are
+// about another context than the current one. Thread rule: any thread.
 #include "client-shim/cuda/driver.h"
 #include "client-shim/cuda/kernel_of.h"
 #include "client-shim/cuda/launch_key.h"
@@ -26,9 +26,9 @@ struct Way {
   static void Resolve(const void*) { ResolveDriver(); }
   static bool IsOurs(const void*) { return g_depth == 0; }
   // A process has one driver.
-  static void LookForOthers() {}
+  static void DetectOtherRuntimes() {}
 
-  // The driver has no launch that takes events.
+  // The driver has no launches with events.
   template <uint32_t entry, typename... Arguments>
   static constexpr bool MayTime(Arguments...) {
     return false;

@@ -19,7 +19,7 @@ const int16_t kTableIndex[kEntryCount] = {
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  return PlaceOfName(kEntryNames, kEntryCount, name);
+  return IndexOfName(kEntryNames, kEntryCount, name);
 }
 
 }  // namespace xschedd::shim::hip

@@ -1,4 +1,4 @@
-// Numbers, names and table positions of the wrapped entry points of entry_points.def.
+// Numbers, names and dispatch table positions of the wrapped entry points of entry_points.def.
 // Thread rule: constants.
 #pragma once
 
@@ -20,7 +20,7 @@ enum Entry : uint32_t {
 extern const char* const kEntryNames[kEntryCount];
 extern const int16_t kTableIndex[kEntryCount];
 
-// The entry called `name`, or kEntryCount.
+// The entry of that name, or kEntryCount.
 uint32_t EntryByName(const char* name);
 
 }  // namespace xschedd::shim::hip

@@ -1,5 +1,5 @@
-// Which kernel a call launches, for rules that go by kernel names (core/passthrough.h). Found in the arguments of each
-// entry point of entry_points.def by their types, as in launch_key.h; a graph, a copy or a fill is no kernel.
+// Which kernel a call launches, for passthrough rules by kernel name (core/passthrough.h). Overloads find it in the
+// arguments of each entry point by their types, as in launch_key.h. Graphs, copies and fills are no kernels.
 // Thread rule: pure.
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace xschedd::shim::hip {
 namespace {
 
-// hsa.h and hsa_ext_amd.h, as far as they are needed here.
+// From hsa.h and hsa_ext_amd.h.
 using HsaStatus = int;
 constexpr HsaStatus kHsaSuccess = 0;
 constexpr HsaStatus kHsaError = 0x1000;
@@ -19,7 +19,8 @@ struct DispatchTime {
 using GetDispatchTime = HsaStatus (*)(uint64_t agent, uint64_t signal, DispatchTime* time);
 using GetSystemInfo = HsaStatus (*)(int attribute, void* value);
 
-// A slot is being written while its number is odd; reading one checks that the number was the same before and after.
+// A ring of stamps that any thread writes and the tracker reads: each slot is a seqlock. Its number is odd while it is
+// being written; a reader checks that the number is the same before and after.
 struct Slot {
   std::atomic<uint64_t> number{0};
   std::atomic<uint64_t> start_ns{0};
@@ -37,10 +38,10 @@ GetDispatchTime Resolve() {
   const auto info = reinterpret_cast<GetSystemInfo>(FindSymbol(hsa, "hsa_system_get_info"));
   uint64_t frequency = 0;
   if (info != nullptr && info(kTimestampFrequency, &frequency) == kHsaSuccess) {
-    g_frequency.store(frequency, std::memory_order_relaxed);
+    g_frequency.store(frequency, std::memory_order_relaxed);  // relaxed: published with g_real
   }
   const auto real = reinterpret_cast<GetDispatchTime>(FindSymbol(hsa, "hsa_amd_profiling_get_dispatch_time"));
-  // release: the frequency is there.
+  // release: whoever sees it also sees the frequency.
   g_real.store(real, std::memory_order_release);
   return real;
 }
@@ -51,11 +52,14 @@ uint64_t ToNs(uint64_t ticks, uint64_t frequency) {
 }
 
 void Note(const DispatchTime& time) {
+  // relaxed: published with g_real.
   const uint64_t frequency = g_frequency.load(std::memory_order_relaxed);
-  // A marker of the runtime takes no time, and is no kernel.
+  // A marker of the runtime takes no time, and is not a kernel.
   if (frequency == 0 || time.end <= time.start) return;
+  // acq_rel: gives each writer a slot; only the slot's own number publishes its values.
   const uint64_t index = g_written.fetch_add(1, std::memory_order_acq_rel);
   Slot& slot = g_slots[index % kSlots];
+  // relaxed: the release fence orders it before the values, and the release store of the even number comes after them.
   slot.number.store(2 * index + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   slot.start_ns.store(ToNs(time.start, frequency), std::memory_order_relaxed);
@@ -67,6 +71,8 @@ void Note(const DispatchTime& time) {
 
 bool NextKernelStamp(uint64_t* cursor, Stamp* out) {
   for (;;) {
+    // acquire, here and for the number: pairs with the writer's stores. The acquire fence orders the values before the
+    // second load of the number.
     const uint64_t written = g_written.load(std::memory_order_acquire);
     if (*cursor >= written) return false;
     if (written - *cursor > kSlots) *cursor = written - kSlots;
@@ -78,18 +84,18 @@ bool NextKernelStamp(uint64_t* cursor, Stamp* out) {
     std::atomic_thread_fence(std::memory_order_acquire);
     ++*cursor;
     if (slot.number.load(std::memory_order_relaxed) == 2 * index + 2) return true;
-    // Overtaken by a newer one: on with that.
+    // Overwritten by a newer one meanwhile: continue with the next.
   }
 }
 
 }  // namespace xschedd::shim::hip
 
-// Unversioned, like the entry points: it binds the runtime's versioned reference.
+// Unversioned, like the entry points: the runtime's versioned reference binds to it.
 extern "C" __attribute__((visibility("default"))) int hsa_amd_profiling_get_dispatch_time(
     uint64_t agent, uint64_t signal, xschedd::shim::hip::DispatchTime* time) {
   using namespace xschedd::shim;
   using namespace xschedd::shim::hip;
-  GetDispatchTime real = g_real.load(std::memory_order_acquire);
+  GetDispatchTime real = g_real.load(std::memory_order_acquire);  // acquire: see Resolve
   if (real == nullptr) real = Resolve();
   if (real == nullptr) return kHsaError;
   const HsaStatus status = real(agent, signal, time);

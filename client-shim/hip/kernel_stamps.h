@@ -1,9 +1,10 @@
-// The device's own time stamps of kernels, overheard where the HIP runtime reads them.
+// The device's own time stamps of kernels, intercepted where the HIP runtime reads them.
 //
-// HIP reports the time between two events' ends, but no kernel's start: the start event of hipExtLaunchKernel is a
-// marker in front of the kernel, which is passed before the kernel waits for those of other processes. But to fill in
-// the stop event, the runtime asks the layer below, by hsa_amd_profiling_get_dispatch_time, for the kernel's start and
-// end; the preloaded stub stands in between. Only launches with a stop event are asked for.
+// HIP reports the time between two events, but not when a kernel starts: the start event of hipExtLaunchKernel is a
+// marker in front of the kernel, which is reached before the kernel waits for those of other processes. But to fill in
+// the stop event, the runtime asks the layer below for the kernel's start and end, by
+// hsa_amd_profiling_get_dispatch_time. The preloaded stub defines that function and passes it on. Only kernels launched
+// with a stop event get stamps.
 // Thread rule: any thread; no lock.
 #pragma once
 

@@ -1,8 +1,9 @@
-// What a call launches, as one number: equal for launches that should take equally long. Kernels by function, grid and
-// block; graphs by their executable; copies and fills by entry point and sizes, to a power of two.
+// Identifies what a call launches by a number, which is equal for launches that should take equally long. Kernels count
+// by function, grid and block; graphs by their executable; copies and fills by entry point and sizes, to a power of
+// two.
 //
-// Made from the arguments of each entry point of entry_points.def by their types. Two kinds that fall together cost
-// exactness, not correctness. Thread rule: pure.
+// Overloads compute it from the arguments of each entry point by their types. If two kinds get the same key, costs are
+// less exact, but nothing is wrong. Thread rule: pure.
 #pragma once
 
 #include "client-shim/hip/types.h"
@@ -20,7 +21,7 @@ inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
 inline uint64_t MixArgument(uint64_t key, MemLocation location) {
   return MixKey(key, uint64_t{static_cast<uint32_t>(location.type)} << 32 | static_cast<uint32_t>(location.id));
 }
-// A null description is for the runtime to refuse.
+// The runtime refuses a null description.
 inline uint64_t MixArgument(uint64_t key, const Copy2D* copy) {
   return copy == nullptr ? key : MixArgument(key, uint64_t{copy->width * copy->height});
 }
@@ -31,7 +32,7 @@ inline uint64_t MixArgument(uint64_t key, const Copy3DPeer* copy) {
   return copy == nullptr ? key : MixArgument(key, copy->extent);
 }
 
-// Copies, fills, and whatever else has sizes.
+// Copies, fills, and other calls with sizes.
 template <typename... Arguments>
 uint64_t LaunchKey(uint32_t entry, Arguments... arguments) {
   return MixArguments(entry, arguments...);
@@ -79,7 +80,7 @@ inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle fun
 inline uint64_t LaunchKey(uint32_t entry, const void* function) {
   return MixPointer(MixKey(7, entry), function);
 }
-// An executable graph as it is made and uploaded: not known.
+// Instantiating a graph and uploading it: unknown.
 inline uint64_t LaunchKey(uint32_t, Handle*, Handle, GraphInstantiateParams*) {
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client-shim/hip/runtime.h"
+#include "client-shim/hip/runtime_cache.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/say.h"
 
@@ -13,35 +14,22 @@ std::atomic<bool> g_has_others{false};
 
 namespace {
 
-// An export of every runtime that is not ours: what it is bound to is the caller's runtime.
+// An export of every runtime that the shim does not define. The caller's runtime is the one that this name is bound to.
 constexpr char kProbe[] = "hipRuntimeGetVersion";
 
 std::atomic<uint64_t> g_generation{0};
 std::atomic<bool> g_reported{false};
 
-// Which runtime a caller belongs to. No lock, so that a child of fork cannot find it taken: a reader that sees the same
-// key before and after has what belongs to it.
-struct Known {
-  std::atomic<uint64_t> key{0};
-  std::atomic<uint64_t> base{0};
-  std::atomic<uint64_t> dynamic{0};
-};
-constexpr unsigned kKnown = 256;
-Known g_known[kKnown];
+constinit RuntimeCache g_cache{};
 
-// Addresses of user space have 47 bits; what the loader did since makes an answer old.
-uint64_t KeyOf(const void* caller, uint64_t generation) {
-  return (reinterpret_cast<uintptr_t>(caller) << 16) | (generation & 0xffff);
-}
-
-int PlaceOf(const void* address, const ElfObject* runtimes, unsigned count) {
+int IndexOf(const void* address, const ElfObject* runtimes, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     if (runtimes[i].Covers(address)) return static_cast<int>(i);
   }
   return -1;
 }
 
-// As the loader would bind the caller now: in the program's scope, else among what its object depends on.
+// What the loader would bind kProbe to now, in the program's scope or the dependencies of the caller's object.
 const void* BoundNow(const char* path) {
   const DlsymFunction look_up = RealDlsym();
   const DlopenFunction open = RealDlopen();
@@ -57,28 +45,29 @@ const void* BoundNow(const char* path) {
   return found;
 }
 
-int FindPlace(const void* caller, const ElfObject* runtimes, unsigned count) {
+// The index of the runtime that the code at `caller` is bound to; -1: unknown.
+int IndexFor(const void* caller, const ElfObject* runtimes, unsigned count) {
   if (count == 0) return -1;
   if (count == 1) return 0;
-  int place = PlaceOf(caller, runtimes, count);
-  if (place >= 0) return place;
+  int index = IndexOf(caller, runtimes, count);
+  if (index >= 0) return index;
   char path[4096] = "";
   const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
-  place = BoundTo(object, runtimes, count);
-  return place >= 0 ? place : PlaceOf(BoundNow(path), runtimes, count);
+  index = BoundTo(object, runtimes, count);
+  return index >= 0 ? index : IndexOf(BoundNow(path), runtimes, count);
 }
 
 }  // namespace
 
-void LookForOthers() {
+void DetectOtherRuntimes() {
   if (HasOthers()) return;
   const uint64_t generation = LoaderGeneration();
-  // relaxed: a look too many does no harm.
+  // relaxed: an extra check does no harm.
   if (g_generation.load(std::memory_order_relaxed) == generation) return;
   ElfObject runtimes[kMaxRuntimes];
   if (FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes) > 1) {
+    // seq_cst, both: PointAt stores the word and then reads the flag. So the last word stored is g_word_start.
     g_has_others.store(true, std::memory_order_seq_cst);
-    // What points it elsewhere looks at the flag afterwards (PointAt).
     g_summary[kSymbols].store(&g_word_start, std::memory_order_seq_cst);
   }
   g_generation.store(generation, std::memory_order_relaxed);
@@ -87,34 +76,25 @@ void LookForOthers() {
 ElfObject RuntimeOf(const void* caller) {
   ElfObject runtimes[kMaxRuntimes];
   const unsigned count = FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes);
-  const int place = FindPlace(caller, runtimes, count);
-  return place >= 0 ? runtimes[place] : ElfObject{};
+  const int index = IndexFor(caller, runtimes, count);
+  return index >= 0 ? runtimes[index] : ElfObject{};
 }
 
 void* OtherRuntimesFunction(const void* caller, const char* name, const ElfObject& scheduled) {
-  const uint64_t key = KeyOf(caller, LoaderGeneration());
-  Known& known = g_known[(reinterpret_cast<uintptr_t>(caller) >> 2) % kKnown];
+  const uint64_t generation = LoaderGeneration();
   ElfObject runtime;
-  const bool is_known = known.key.load(std::memory_order_acquire) == key;
-  runtime.base = known.base.load(std::memory_order_relaxed);
-  runtime.dynamic = known.dynamic.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (!is_known || known.key.load(std::memory_order_relaxed) != key) {
+  if (!g_cache.Find(caller, generation, &runtime)) {
     runtime = RuntimeOf(caller);
-    known.key.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    known.base.store(runtime.base, std::memory_order_relaxed);
-    known.dynamic.store(runtime.dynamic, std::memory_order_relaxed);
-    known.key.store(key, std::memory_order_release);
+    g_cache.Put(caller, generation, runtime);
   }
   if (!runtime.IsFound() || runtime.base == scheduled.base) return nullptr;
-  SayThereIsAnother();
+  ReportSecondRuntime();
   return FindSymbol(runtime, name);
 }
 
-void SayThereIsAnother() {
+void ReportSecondRuntime() {
   if (g_reported.exchange(true, std::memory_order_relaxed)) return;
-  Say("this process works with a second HIP runtime; what it submits there is not scheduled");
+  Say("this process works with a second HIP runtime; work that it submits there is not scheduled");
 }
 
 void* NextDefinition(const char* name, const ElfObject& runtime) {
@@ -127,20 +107,20 @@ void* NextDefinition(const char* name, const ElfObject& runtime) {
   if (runtime.Covers(found)) return nullptr;
   ElfObject runtimes[kMaxRuntimes];
   const unsigned count = FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes);
-  return PlaceOf(found, runtimes, count) >= 0 ? nullptr : found;
+  return IndexOf(found, runtimes, count) >= 0 ? nullptr : found;
 }
 
 }  // namespace xschedd::shim::hip
 
-// The first that a compiled program or library does with its runtime, in its constructor. Which runtime that is, is
-// known before it makes a call that submits work.
+// The first call that a compiled program or library makes of its runtime, in a constructor. So a second runtime is
+// detected before it gets any work.
 extern "C" __attribute__((visibility("default"))) void** xschedd_register_fat_binary(const void* data) asm(
     "__hipRegisterFatBinary");
 void** xschedd_register_fat_binary(const void* data) {
   using namespace xschedd::shim;
   using namespace xschedd::shim::hip;
   constexpr char kName[] = "__hipRegisterFatBinary";
-  LookForOthers();
+  DetectOtherRuntimes();
   void* real = NextDefinition(kName);
   if (real == nullptr) real = FindSymbol(RuntimeOf(__builtin_return_address(0)), kName);
   return real != nullptr ? reinterpret_cast<void** (*)(const void*)>(real)(data) : nullptr;

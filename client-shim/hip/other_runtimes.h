@@ -1,12 +1,12 @@
-// Several HIP runtimes in one process: a wheel's own libamdhip64 beside the system's, each loaded locally.
+// Several HIP runtimes in one process: a wheel's own libamdhip64 beside the system's, each loaded with RTLD_LOCAL.
 //
-// Our symbols stand for all of them, and so receive calls meant for any. The right one is the runtime that the caller's
-// other imports are bound to, because functions that we do not define are bound to it directly. So once a second
-// runtime is seen, no call by symbol takes the launch path: each looks up where its caller belongs. Calls of the
-// scheduled runtime continue as before; the others go to their own runtime, unscheduled, and the user is told once.
+// Our symbols get the calls that are meant for any of them. A call belongs to the runtime that the caller's other
+// imports are bound to, because functions that we do not define are bound to it directly. So once a second runtime is
+// detected, every call by symbol takes the slow path, which looks up where its caller belongs. Calls of the scheduled
+// runtime continue as before; the others go to their own runtime, unscheduled, and one message says so.
 //
-// A second runtime is seen when the first code object is registered with it, or when a library makes a stream or a
-// device current; what has neither, and comes after the first GPU work of the process, is not.
+// A second runtime is detected when the first code object is registered with it, or when a program makes a stream or a
+// device current. One that is loaded after the first GPU work of the process, and has neither, is not detected.
 // Thread rule: any thread.
 #pragma once
 
@@ -20,29 +20,29 @@ namespace xschedd::shim::hip {
 inline constexpr char kRuntimePrefix[] = "libamdhip64";
 inline constexpr unsigned kMaxRuntimes = 8;
 
-// Whether more than one runtime was ever seen. relaxed: only slow paths look, and a caller of another runtime has been
-// seen by its own thread.
+// Whether more than one runtime was ever detected. relaxed: only slow paths read it, and a thread that calls another
+// runtime has detected that itself.
 extern std::atomic<bool> g_has_others;
 inline bool HasOthers() {
   return g_has_others.load(std::memory_order_relaxed);
 }
 
-// Looks whether there is more than one now. Cheap while nothing was loaded since the last look.
-void LookForOthers();
+// Checks whether there is more than one now. Cheap if nothing was loaded since the last check.
+void DetectOtherRuntimes();
 
-// The runtime that the code at `caller` is bound to; the only one, if there is one; not found, if nothing says which.
+// The runtime that the code at `caller` is bound to, or the only one. Not found: unknown.
 ElfObject RuntimeOf(const void* caller);
 
-// The function `name` of the runtime that the code at `caller` is bound to, where that is not `scheduled`; else null.
-// Tells the user when it is the first.
+// The function `name` of the runtime that the code at `caller` is bound to, if that is not `scheduled`; else null.
+// Calls ReportSecondRuntime.
 void* OtherRuntimesFunction(const void* caller, const char* name, const ElfObject& scheduled);
 
-// Tells the user, once.
-void SayThereIsAnother();
+// Says once that the process has a second runtime, which is not scheduled.
+void ReportSecondRuntime();
 
-// The definition of `name` that is next behind ours in the program's scope, where it is neither a runtime's nor ours:
-// that of another tool that stands before the runtime, and that the program's calls pass. Null if there is none.
-// `runtime` is the one that is most likely found.
+// The next definition of `name` behind ours in the program's scope, if it is not a runtime's: it belongs to another
+// tool in front of the runtime, which the program's calls pass through. Null: there is none. `runtime`: the one most
+// likely found; saves time.
 void* NextDefinition(const char* name, const ElfObject& runtime = {});
 
 }  // namespace xschedd::shim::hip

@@ -1,7 +1,7 @@
 // Route 1: the runtime's dispatch table. From ROCm 6.2, libamdhip64 as AMD builds it passes its table to
-// rocprofiler_register_library_api_table, an unversioned C symbol of librocprofiler-register. This definition stands
-// before it: the real one is called first, so that a profiler takes its place inside our gate and its spans do not
-// contain our waiting; then our wrappers go in.
+// rocprofiler_register_library_api_table, an unversioned C symbol of librocprofiler-register. This definition precedes
+// it. The real one is called first, so that a profiler's wrappers are inside our gate and its spans do not contain our
+// waiting. Then our wrappers go into the table.
 // Source: clr hipamd/src/hip_api_trace.cpp (ToolInit), rocprofiler-register/source/lib/rocprofiler-register.
 // Thread rule: called by the runtime, once a table, under its own initialisation guard.
 #include <errno.h>
@@ -25,7 +25,7 @@ extern "C" __attribute__((visibility("default"))) int rocprofiler_register_libra
   using namespace xschedd::shim::hip;
   const int saved_errno = errno;
   constexpr char kName[] = "rocprofiler_register_library_api_table";
-  // The one behind us, which may be another tool's; where a library loaded HIP for itself alone, there is none.
+  // The definition behind ours, which may be another tool's. There is none if HIP was loaded with RTLD_LOCAL.
   void* next = NextDefinition(kName);
   if (next == nullptr) next = FindSymbol(FindObjectByName("librocprofiler-register.so"), kName);
   const auto real = reinterpret_cast<RegisterFunction>(next);

@@ -19,14 +19,14 @@ pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 ElfObject g_runtime;                     // written once, under the lock, before g_is_resolved
 std::atomic<bool> g_is_resolved{false};  // release after g_runtime and g_real[kSymbols]
 std::atomic<bool> g_is_patched{false};   // release after g_real[kTable]
-std::atomic<int> g_version{0};           // relaxed: written by each thread that prepares, the same
+std::atomic<int> g_version{0};           // relaxed: each thread that prepares writes the same value
 
 Result Absent() {
   return kErrorNotSupported;
 }
 
-// From now on `runtime` is the scheduled one, unless another thread was first. Not under the lock: the loader has one
-// of its own, under which a library's constructor may be on its way here.
+// Makes `runtime` the scheduled one, unless another thread has been first. The look-ups are not made under our lock:
+// they take the loader's lock, and another thread may come here from a library's constructor, which holds that lock.
 void ResolveIn(const ElfObject& runtime) {
   void* real[kEntryCount];
   bool has_tool = false;
@@ -37,10 +37,11 @@ void ResolveIn(const ElfObject& runtime) {
     has_tool |= next != nullptr;
     real[entry] = next != nullptr ? next : found != nullptr ? found : reinterpret_cast<void*>(&Absent);
   }
-  // It must not be unmapped under the client's feet.
+  // It must not be unmapped while the client uses it.
   KeepLoaded(runtime);
   pthread_mutex_lock(&g_lock);
   if (!g_is_resolved.load(std::memory_order_relaxed)) {
+    // relaxed, all: published by g_is_resolved.
     for (uint32_t entry = 0; entry < kEntryCount; ++entry)
       g_real[kSymbols][entry].store(real[entry], std::memory_order_relaxed);
     g_runtime = runtime;
@@ -74,8 +75,9 @@ bool Exports(const char* name) {
 
 void PointAt(const abi::Word* word) {
   const bool by_table = IsTablePatched();
+  // release: pairs with IsOpen, the board behind the word is mapped.
   g_summary[kTable].store(by_table ? word : &g_word_open, std::memory_order_release);
-  // Pairs with IsOpen, the board behind the word is mapped; and with LookForOthers, the flag is read afterwards.
+  // seq_cst, both: the same, and see DetectOtherRuntimes.
   g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_seq_cst);
   if (g_has_others.load(std::memory_order_seq_cst)) g_summary[kSymbols].store(&g_word_start, std::memory_order_seq_cst);
 }
@@ -88,7 +90,7 @@ bool IsAbsent(const void* real) {
 
 bool ResolveSymbols(const void* caller) {
   if (g_is_resolved.load(std::memory_order_acquire)) return true;
-  LookForOthers();
+  DetectOtherRuntimes();
   ElfObject runtime = RuntimeOf(caller);
   if (!runtime.IsFound()) runtime = FindObjectByName(kRuntimePrefix);
   if (runtime.IsFound()) ResolveIn(runtime);
@@ -101,7 +103,7 @@ void* RealOfOther(const void* caller, uint32_t entry) {
 
 bool PrepareRuntime() {
   if (!ResolveSymbols(nullptr)) return false;
-  // Works without a device. From ROCm 6.2 the first call of any function registers the dispatch table.
+  // Works without a device. From ROCm 6.2 on, the first call of any function registers the dispatch table.
   const auto version = reinterpret_cast<Result (*)(int*)>(RuntimeSymbol("hipRuntimeGetVersion"));
   int known = 0;
   if (version == nullptr || version(&known) != kSuccess) known = 0;
@@ -123,23 +125,22 @@ bool IsTablePatched() {
 
 bool IsRuntimeCode(const void* address) {
   if (!g_is_resolved.load(std::memory_order_acquire)) {
-    // Asked for before any was called: it is the one.
+    // The first runtime that the program looks up a function of is the scheduled one.
     char path[4096] = "";
     const ElfObject object = FindObjectByAddress(address, path, sizeof path);
-    const char* slash = strrchr(path, '/');
-    if (strncmp(slash != nullptr ? slash + 1 : path, kRuntimePrefix, sizeof kRuntimePrefix - 1) != 0) return false;
+    if (!HasFileName(path, kRuntimePrefix)) return false;
     ResolveIn(object);
   }
   return g_runtime.Covers(address);
 }
 
 void* WrapperOf(const char* symbol, void* found) {
-  // With the dispatch table patched, the runtime's own functions lead to us.
+  // With a patched dispatch table, the runtime's own functions lead to our wrappers.
   if (IsTablePatched()) return found;
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     if (g_real[kSymbols][entry].load(std::memory_order_relaxed) == found) return kWrappers[kSymbols][entry];
   }
-  // Some releases hand out an inner function in place of the export: then the name decides.
+  // Some releases return an inner function instead of the export. Then the name decides.
   const uint32_t entry = EntryByName(symbol);
   return entry != kEntryCount && IsRuntimeCode(found) ? kWrappers[kSymbols][entry] : found;
 }
@@ -155,18 +156,19 @@ void PatchTable(void* table) {
     return index >= 0 && sizeof(size_t) + (static_cast<size_t>(index) + 1) * sizeof(void*) <= size;
   };
   if (!has(kTableIndex[kEntry_hipLaunchKernel])) return;
-  // Which runtime's table it is: the one that a function in it belongs to. A tool that was there first may have put its
-  // own function in its place; the table itself still lies in the runtime.
+  // The runtime whose table it is. Functions in it may already be another tool's, but the table itself is the
+  // runtime's.
   const ElfObject owner = FindObjectByAddress(table);
 
   if (!g_is_resolved.load(std::memory_order_acquire)) ResolveIn(owner);
 
   pthread_mutex_lock(&g_lock);
   const bool is_other = g_runtime.base != owner.base;
-  const bool is_again = g_is_patched.load(std::memory_order_relaxed);
+  const bool is_again = g_is_patched.load(std::memory_order_relaxed);  // relaxed: written under this lock
   if (!is_other && !is_again) {
     bool has_tool = false;
-    // First all the real functions, then the first wrapper: another thread may call through the table meanwhile.
+    // All real functions are stored before the first wrapper, because another thread may call through the table
+    // meanwhile. relaxed: published by g_is_patched, and by the release of each wrapper.
     for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
       const int index = kTableIndex[entry];
       void* real = has(index) ? *slot(index) : nullptr;
@@ -183,7 +185,7 @@ void PatchTable(void* table) {
     }
   }
   pthread_mutex_unlock(&g_lock);
-  if (is_other) SayThereIsAnother();
+  if (is_other) ReportSecondRuntime();
 }
 
 FrontEnd g_front_end = {"HIP",     kEntryNames, kEntryCount,   PrepareRuntime, MakeVendor,    PointAt,

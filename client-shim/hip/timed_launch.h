@@ -1,7 +1,7 @@
-// The same launch with a stop event: the kernel is timed by the device, and the event is a marker behind it.
-// Which entry points have such a form; how it is called. The core asks for it only where the plain launch of the same
-// kernel has succeeded before (core/cost_table.h). Those that take events themselves, as rocBLAS, hipBLASLt and MIOpen
-// call them, are timed where the program gives none, and wants no other order than the stream's (`flags`).
+// Launches with a stop event: the device times the kernel, and the event is a marker behind it. Says which entry points
+// have such a form, and calls it. The core asks for it only after a plain launch of the same kernel has succeeded
+// (core/cost_table.h). Entry points that take events themselves, which rocBLAS, hipBLASLt and MIOpen use, are timed if
+// the program passes none and requires the stream's order (`flags`).
 // Thread rule: any thread.
 #pragma once
 
@@ -16,12 +16,12 @@ inline constexpr uint32_t kEntryHccModule = kEntry_hipHccModuleLaunchKernel;
 inline constexpr uint32_t kEntryHccModuleMangled =
     kEntry__Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_;
 
-// The events that a launch takes itself. The start event is another one's no longer, whatever it stood for; the stop
-// event stands for the stream's work up to this kernel, unless the kernel need not wait for it (`flags`).
+// The events among a launch's arguments. Afterwards the start event stands for nothing; the stop event stands for the
+// stream's work up to this kernel, unless the kernel may run out of order (`flags`).
 struct LaunchEvents {
   Event start = nullptr;
   Event stop = nullptr;
-  bool in_order = true;
+  bool is_in_order = true;
 };
 template <typename... Arguments>
 LaunchEvents EventsOf(Arguments...) {
@@ -65,7 +65,7 @@ template <Route route>
 struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
   using Ext = Result (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
                          void**, Event, Event, unsigned);
-  // This form counts the grid in work items, which must fit into the same 32 bits.
+  // This form takes the grid in work items, which must fit into 32 bits.
   static bool IsPossible(Handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
                          Stream, void**, void**) {
     const auto fits = [](uint64_t groups, uint64_t size) { return groups * size <= 0xffffffffull; };

@@ -1,5 +1,5 @@
-// The types of HIP alone that the shim needs to see, for ROCm 5.2 to 7.x (stub/runtime_types.h has the others);
-// tools/surface compares them with the headers that are installed. Thread rule: plain data.
+// The types that only HIP has, for ROCm 5.2 to 7.x; stub/runtime_types.h has the others. tools/surface compares them
+// with installed headers. Thread rule: plain data.
 #pragma once
 
 #include <stddef.h>
@@ -33,8 +33,8 @@ struct MemLocation {
   int id;
 };
 
-// Descriptions of copies, as far as they say how much is copied: hip_Memcpy2D, hipMemcpy3DParms and
-// hipMemcpy3DPeerParms. HIP_MEMCPY3D is not looked into: its numbers are of 32 bits in ROCm 5 and of 64 from 6.
+// Descriptions of copies, only to read how much is copied: hip_Memcpy2D, hipMemcpy3DParms and hipMemcpy3DPeerParms.
+// HIP_MEMCPY3D is not read: its members have 32 bits in ROCm 5, and 64 from ROCm 6 on.
 struct Copy2D {
   char where[112];
   size_t width, height;
@@ -67,7 +67,7 @@ struct GraphInstantiateParams {
   int result;
   Stream upload_stream;
 };
-// Null, or without hipGraphInstantiateFlagUpload: no.
+// Whether hipGraphInstantiateFlagUpload is set. `with`: may be null.
 inline bool IsUploaded(const GraphInstantiateParams* with) {
   constexpr unsigned long long kUpload = 2;
   return with != nullptr && (with->flags & kUpload) != 0;

@@ -9,8 +9,8 @@
 namespace xschedd::shim::hip {
 namespace {
 
-// The runtime's exports that the core's questions need. They lead through our own wrappers where the dispatch table is
-// patched; the depth guard lets them pass.
+// The runtime's exports that this file calls. If the dispatch table is patched, they lead to our own wrappers, which
+// let them pass because of g_depth.
 struct Functions {
   Result (*get_device)(int*);
   Result (*device_count)(int*);
@@ -43,14 +43,15 @@ void Find(Function* function, const char* name) {
   *function = reinterpret_cast<Function>(RuntimeSymbol(name));
 }
 
-// What hipGetLastError gives to the program is not to be an error of ours. Up to ROCm 6 every call overwrites it, ours
-// too, and the program's own call follows. From 7 on only a failure does, and stays until somebody asks: then one of
-// ours is taken away, but where one of the program's stood in its place it stays, as no call puts that one back.
+// hipGetLastError must not return errors of ours to the program. Up to ROCm 6 every call overwrites the last error;
+// ours do, too, but the program's own call follows. From ROCm 7 on only a failure overwrites it, and it stays until it
+// is read. So after a failure of ours the error is read away. If the program's own error was there before, that is not
+// done: no call could restore it.
 class OwnCalls {
  public:
   OwnCalls() : is_ours_(!g_errors_stay || g_hip.peek_last_error == nullptr || g_hip.peek_last_error() == kSuccess) {}
-  // One of them failed.
-  void Forget() const {
+  // After a call of ours that failed.
+  void ClearError() const {
     if (is_ours_ && g_hip.get_last_error != nullptr) (void)g_hip.get_last_error();
   }
 
@@ -68,7 +69,7 @@ int DeviceOfStream(void* stream) {
   int device = -1;
   if (g_hip.stream_device != nullptr) {
     if (g_hip.stream_device(stream, &device) == kSuccess) return device;
-    calls.Forget();
+    calls.ClearError();
     return -1;
   }
   return g_hip.stream_device_id != nullptr ? g_hip.stream_device_id(stream) : -1;
@@ -98,7 +99,7 @@ bool IsCapturing(void* stream) {
   if (stream == nullptr || g_hip.is_capturing == nullptr) return false;
   int status = 0;
   if (g_hip.is_capturing(stream, &status) == kSuccess) return status != 0;
-  calls.Forget();
+  calls.ClearError();
   return false;
 }
 
@@ -126,7 +127,7 @@ void* CreateMarker(int device) {
                       marker = g_past_events.MakeApart(create, destroy);
                       return marker != nullptr;
                     });
-  if (!made) calls.Forget();
+  if (!made) calls.ClearError();
   return made ? marker : nullptr;
 }
 
@@ -134,13 +135,13 @@ bool RecordMarker(int device, void* marker, void* stream) {
   const OwnCalls calls;
   const bool recorded =
       g_hip.event_record != nullptr && OnDevice(device, [&] { return g_hip.event_record(marker, stream) == kSuccess; });
-  if (!recorded) calls.Forget();
+  if (!recorded) calls.ClearError();
   return recorded;
 }
 
-// By the time from the marker to itself, which is not ready before it is. hipEventQuery asks about the stream, too:
-// from ROCm 6 on it breaks the capture of a stream that has taken in, or begun with, one on which the event was
-// recorded before (clr, ihipEventQuery; seen with 6.4.3).
+// Asks for the time from the marker to itself, which is not ready before the marker is. hipEventQuery also queries the
+// stream: from ROCm 6 on it breaks the capture of a stream if the event was recorded before on a stream of the same
+// capture (clr, ihipEventQuery; seen with 6.4.3).
 MarkerState QueryMarker(void* marker) {
   const OwnCalls calls;
   float unused = 0;
@@ -148,7 +149,7 @@ MarkerState QueryMarker(void* marker) {
       g_hip.event_elapsed != nullptr ? g_hip.event_elapsed(&unused, marker, marker) : kErrorNotSupported;
   if (result == kSuccess) return MarkerState::kDone;
   if (result == kErrorNotReady) return MarkerState::kPending;
-  calls.Forget();
+  calls.ClearError();
   return MarkerState::kBroken;
 }
 
@@ -162,7 +163,7 @@ MarkerState QueryStream(int device, void* stream) {
     });
   }
   if (result == kSuccess) return MarkerState::kDone;
-  calls.Forget();
+  calls.ClearError();
   return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
 }
 
@@ -170,7 +171,7 @@ bool ElapsedNs(void* from, void* to, int64_t* out) {
   const OwnCalls calls;
   float milliseconds = 0;
   if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kSuccess) {
-    calls.Forget();
+    calls.ClearError();
     return false;
   }
   *out = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
@@ -185,7 +186,7 @@ bool DeviceUuid(int device, char* out, size_t size) {
   char uuid[kCharacters] = {};
   if (size < sizeof kPrefix + kCharacters || g_hip.uuid == nullptr) return false;
   if (g_hip.uuid(uuid, device) != kSuccess) {
-    calls.Forget();
+    calls.ClearError();
     return false;
   }
   memcpy(out, kPrefix, sizeof kPrefix - 1);
@@ -208,11 +209,11 @@ int ExchangeCaptureMode(int mode) {
   return g_hip.exchange_capture_mode != nullptr && g_hip.exchange_capture_mode(&mode) == kSuccess ? mode : -1;
 }
 
-// Both are look-ups that set no error; the first loads the kernel's code where the launch that follows would.
+// Both are look-ups that set no error. The first one loads the kernel's code, which the launch that follows would do.
 const char* KernelName(const KernelRef& kernel, void* stream) {
   switch (kernel.kind) {
     case KernelKind::kHostFunction:
-      // By its other name the legacy default stream is a stream that releases before 6.2 do not know.
+      // Releases before 6.2 do not know the other handle of the legacy default stream.
       if (reinterpret_cast<uintptr_t>(stream) == kLegacyStream) stream = nullptr;
       return g_hip.host_function_name != nullptr ? g_hip.host_function_name(kernel.handle, stream) : nullptr;
     case KernelKind::kModuleFunction:

@@ -8,10 +8,10 @@ namespace xschedd::shim::hip {
 
 const Vendor* MakeVendor();
 
-// Of the events that the program has destroyed.
+// The events that the program has destroyed.
 extern PastHandles g_past_events;
 
-// Of the runtime; 0 where it does not say. After MakeVendor.
+// The runtime's number of devices; 0: unknown. After MakeVendor.
 int DeviceCount();
 
 }  // namespace xschedd::shim::hip

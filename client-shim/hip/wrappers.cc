@@ -1,8 +1,7 @@
-// HIP's wrappers: for each entry point of entry_points.def one for callers of the symbol (exported under the runtime's
-// own name, without a version node, so that references to any version bind to it) and one for the runtime's dispatch
-// table. What they do is in stub/wrapper_families.h; here is what is different about HIP: two routes, other runtimes
-// beside the scheduled one, tools before it, and launches with events.
-// Thread rule: any thread.
+// HIP's wrappers. Each entry point of entry_points.def has one for callers of the symbol, exported under the runtime's
+// own name without a version node, so that references to any version bind to it, and one for the runtime's dispatch
+// table. stub/wrapper_families.h has what they do; this file has what is different about HIP: two routes, other
+// runtimes beside the scheduled one, tools in front of it, and launches with events. Thread rule: any thread.
 #include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
 #include "client-shim/hip/other_runtimes.h"
@@ -37,8 +36,8 @@ struct Way {
     if (g_depth != 0) return false;
     return route != kSymbols || !HasOthers() || RealOfOther(caller, kEntry_hipLaunchKernel) == nullptr;
   }
-  static void LookForOthers() {
-    if (route == kSymbols) hip::LookForOthers();
+  static void DetectOtherRuntimes() {
+    if (route == kSymbols) hip::DetectOtherRuntimes();
   }
 
   template <uint32_t entry, typename... Arguments>
@@ -49,7 +48,7 @@ struct Way {
   static Result Timed(Event stop, Arguments... arguments) {
     return TimedLaunch<route, entry>::Call(stop, arguments...);
   }
-  // What the events stood for before is over with the launch.
+  // With the launch, the events no longer stand for what they stood for before.
   class TakenEvents {
    public:
     template <typename... Arguments>
@@ -58,14 +57,14 @@ struct Way {
       if (events_.stop != nullptr) client->event_destroyed(events_.stop);
     }
     void Recorded(const ClientTable* client, Stream stream) const {
-      if (events_.stop != nullptr && events_.in_order) client->event_recorded(events_.stop, stream);
+      if (events_.stop != nullptr && events_.is_in_order) client->event_recorded(events_.stop, stream);
     }
 
    private:
     const LaunchEvents events_;
   };
 
-  // A call that names another device than the current one is not wrapped.
+  // No wrapped call is about another device than the current one.
   struct OnBehalfOf {
     explicit OnBehalfOf(int) {}
   };
@@ -73,7 +72,7 @@ struct Way {
   static PastHandles& PastEvents() { return g_past_events; }
 };
 
-// After a call by the older way of contexts, which says no device.
+// After a call of the older context functions, which do not name the device.
 int CurrentDevice() {
   static std::atomic<void*> known{nullptr};
   void* found = known.load(std::memory_order_relaxed);
@@ -88,7 +87,7 @@ int CurrentDevice() {
 }
 
 // The stream of this thread's last hipConfigureCall, for the hipLaunchByPtr that follows. A second configuration before
-// the launch of the first one takes its place; the runtime keeps both.
+// that launch replaces the first one; the runtime stacks them.
 __thread Stream g_configured_stream __attribute__((tls_model("initial-exec")));
 
 struct Configuring : Family {

@@ -153,44 +153,44 @@ XSCHEDD_FUNCTION(int, xschedd_get_device_status, (int device, xschedd_device_sta
 
 /* ---- hints of the process: remembered for the session, and for those after it -----------------------------------
  * Each returns
- *   XSCHEDD_OK                    the daemon was told
+ *   XSCHEDD_OK                    sent to the daemon
  *   XSCHEDD_ERROR_INVALID         out of range
- *   XSCHEDD_ERROR_NOT_CONNECTED   remembered for the next session, there is none now
+ *   XSCHEDD_ERROR_NOT_CONNECTED   remembered for the next session; there is none now
  *   XSCHEDD_ERROR_INERT           this process is not scheduled
- *   XSCHEDD_ERROR_NO_SHIM         nothing to tell it to */
+ *   XSCHEDD_ERROR_NO_SHIM         there is no shim */
 
-/* What priority this process would like: -100 to 100, larger is more important. XSCHEDD_PRIORITY_NONE: what the
- * environment variable XSCHEDD_PRIORITY says, else none. */
+/* The priority that this process asks for: -100 to 100, larger is more important. XSCHEDD_PRIORITY_NONE: the value of
+ * the environment variable XSCHEDD_PRIORITY, else none. */
 XSCHEDD_FUNCTION(int, xschedd_set_priority, (int priority), (priority), XSCHEDD_ERROR_NO_SHIM)
 
-/* What share of a device this process would like among those of its priority: 1 to 10000, 100 if nothing is said;
- * twice the weight is twice the GPU time. XSCHEDD_WEIGHT_NONE: what XSCHEDD_WEIGHT says, else none. */
+/* The share of a device that this process asks for among those of its priority: 1 to 10000, default 100; twice the
+ * weight is twice the GPU time. XSCHEDD_WEIGHT_NONE: the value of XSCHEDD_WEIGHT, else none. */
 XSCHEDD_FUNCTION(int, xschedd_set_weight, (unsigned int weight), (weight), XSCHEDD_ERROR_NO_SHIM)
 
-/* How long after becoming busy on a device this process would like to be done there, in microseconds: 1 to
- * 3600000000; XSCHEDD_DEADLINE_NONE: no deadline any more. Holds from now on, also for what is busy already, whose
- * time then runs from now. The daemon's policy decides what it makes of it; nothing is ever dropped. */
+/* How long after becoming busy on a device this process should be idle again, in microseconds: 1 to 3600000000;
+ * XSCHEDD_DEADLINE_NONE: no deadline any more. Applies from now on; for what is already busy the time runs from now.
+ * The daemon's policy decides what follows from it; no work is ever dropped. */
 XSCHEDD_FUNCTION(int, xschedd_set_deadline, (xschedd_count us), (us), XSCHEDD_ERROR_NO_SHIM)
 
-/* Processes of one user that name the same group are scheduled as one. At most 255 bytes; "" or null: what
- * XSCHEDD_GROUP says. To be said before the first GPU work. Returns
- *   XSCHEDD_OK                    taken
+/* Processes of one user that name the same group are scheduled as one. At most 255 bytes; "" or null: the value of
+ * XSCHEDD_GROUP. To be called before the first GPU work. Returns
+ *   XSCHEDD_OK                    done
  *   XSCHEDD_ERROR_INVALID         too long
- *   XSCHEDD_ERROR_TOO_LATE        the client runs already; nothing was changed
+ *   XSCHEDD_ERROR_TOO_LATE        the client is already running; nothing was changed
  *   XSCHEDD_ERROR_INERT           this process is not scheduled
- *   XSCHEDD_ERROR_NO_SHIM         nothing to tell it to */
+ *   XSCHEDD_ERROR_NO_SHIM         there is no shim */
 XSCHEDD_FUNCTION(int, xschedd_set_group, (const char* group), (group), XSCHEDD_ERROR_NO_SHIM)
 
 /* ---- hints of one stream (hipStream_t, CUstream; null: the default stream) --------------------------------------
  * Forgotten when the stream is destroyed. The streams of a process are never held apart by the daemon, so that a
  * program's events between them cannot deadlock. So the process asks for the highest priority and the highest weight
- * among its own hint and its streams'; of what nothing was said, nothing counts. A stream's deadline goes before the
- * process's, and counts while that stream is busy. Each returns
- *   XSCHEDD_OK                    taken, and the daemon was told
+ * among its own hint and its streams'; streams without a hint do not count. A stream's deadline replaces the process's
+ * while that stream is busy. Each returns
+ *   XSCHEDD_OK                    done, and sent to the daemon
  *   XSCHEDD_ERROR_INVALID         out of range
- *   XSCHEDD_ERROR_NOT_CONNECTED   taken if the client runs already, else forgotten: make the stream first
+ *   XSCHEDD_ERROR_NOT_CONNECTED   kept if the client is already running, else ignored: create the stream first
  *   XSCHEDD_ERROR_INERT           this process is not scheduled
- *   XSCHEDD_ERROR_NO_SHIM         nothing to tell it to */
+ *   XSCHEDD_ERROR_NO_SHIM         there is no shim */
 
 /* -100 to 100; XSCHEDD_PRIORITY_NONE: none any more. */
 XSCHEDD_FUNCTION(int, xschedd_set_stream_priority, (void* stream, int priority), (stream, priority),
@@ -208,14 +208,13 @@ XSCHEDD_FUNCTION(int, xschedd_set_stream_deadline, (void* stream, xschedd_count 
  * A call that submits work to what is held waits, in the thread that makes it, until it is released; what was
  * submitted before runs on. Meanwhile the process is idle for the daemon, so others run. Synchronising, and what
  * configuration passes through, does not wait. A hold ends by itself after `max_us` microseconds, 1 to 3600000000, so
- * that a program that forgets it, or that submits from the thread that was to release it, is only late; a second hold
- * of the same replaces that time. It is this process's own affair: it binds without a daemon, and xschedctl does not
- * show it. Each returns
- *   XSCHEDD_OK                    done; releasing what is not held is done, too
+ * that a program that forgets it, or that submits from the thread that should release it, is only late; a second hold
+ * of the same replaces that time. It concerns this process alone: it binds without a daemon, and xschedctl does not
+ * show it. Each returns XSCHEDD_OK                    done; releasing what is not held is done, too
  *   XSCHEDD_ERROR_INVALID         `device` is not 0 to 63 nor XSCHEDD_ALL_DEVICES, or `max_us` is out of range
- *   XSCHEDD_ERROR_NOT_CONNECTED   the client does not run yet, because there was no GPU work: nothing to hold
+ *   XSCHEDD_ERROR_NOT_CONNECTED   the client is not running yet, because there was no GPU work: nothing to hold
  *   XSCHEDD_ERROR_INERT           this process is not scheduled
- *   XSCHEDD_ERROR_NO_SHIM         nothing to hold by */
+ *   XSCHEDD_ERROR_NO_SHIM         there is no shim */
 
 XSCHEDD_FUNCTION(int, xschedd_hold, (int device, xschedd_count max_us), (device, max_us), XSCHEDD_ERROR_NO_SHIM)
 
@@ -230,13 +229,12 @@ XSCHEDD_FUNCTION(int, xschedd_release_stream, (void* stream), (stream), XSCHEDD_
 /* ---- streams of this process against each other ------------------------------------------------------------------
  * With `on` other than 0, a call that submits work to a stream waits while a more important stream of this process has
  * work on the same device, and less important streams have little in flight. Off (0) is the default, or what
- * XSCHEDD_STREAMS says. A stream's priority is what xschedd_set_stream_priority said, else the negative of what the
- * stream was made with: for HIP and CUDA a smaller number is more important. Submissions to the legacy default stream
- * never wait. Each wait is bounded, and work that stands still keeps nobody waiting, so a program's own events,
- * values and host threads go on. It is this process's own affair, as holding is. Returns
- *   XSCHEDD_OK                    done; before the first GPU work: remembered
- *   XSCHEDD_ERROR_INERT           this process is not scheduled
- *   XSCHEDD_ERROR_NO_SHIM         nothing to schedule by */
+ * XSCHEDD_STREAMS says. A stream's priority is the one set by xschedd_set_stream_priority, else the negative of the one
+ * that it was created with: for HIP and CUDA a smaller number is more important. Submissions to the legacy default
+ * stream never wait. Each wait is bounded, and work that makes no progress keeps nobody waiting, so a program's own
+ * events, values and host threads go on. Like holding, it concerns this process alone. Returns XSCHEDD_OK done; before
+ * the first GPU work: remembered XSCHEDD_ERROR_INERT           this process is not scheduled XSCHEDD_ERROR_NO_SHIM
+ * there is no shim */
 XSCHEDD_FUNCTION(int, xschedd_schedule_streams, (int on), (on), XSCHEDD_ERROR_NO_SHIM)
 
 #undef XSCHEDD_FUNCTION

@@ -30,8 +30,9 @@ enum Stage : int { kFresh, kStarting, kRunning, kInert };
 
 std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
-std::atomic<FrontEnd*> g_scheduled{nullptr};  // release after its preparation, before the stage changes
-std::atomic<bool> g_reported_second{false};
+std::atomic<FrontEnd*> g_scheduled{nullptr};  // release: once it is prepared, and before the stage changes
+std::atomic<bool> g_reported_second{false};   // relaxed
+// The program's latest hints, for the start of the client. seq_cst: see Start.
 std::atomic<int> g_priority{XSCHEDD_PRIORITY_NONE};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
@@ -39,10 +40,10 @@ std::atomic<uint64_t> g_deadline_us{kNoDeadline};
 constexpr int kAsEnvironmentSays = -1;
 std::atomic<int> g_streams{kAsEnvironmentSays};
 pthread_mutex_t g_group_lock = PTHREAD_MUTEX_INITIALIZER;  // never held for long
-bool g_group_taken = false;                                // by the client: from then on g_group stays as it is
+bool g_is_group_used = false;                              // the client has g_group, which must not change any more
 char g_group[kLongestGroup + 1] = "";
 
-// The scheduled front end looks at `word`; the others go straight through.
+// The launch path of the scheduled front end reads `word`; those of the others stay open.
 void PointAt(const abi::Word* word) {
   FrontEnd* const scheduled = g_scheduled.load(std::memory_order_acquire);
   for (FrontEnd* front_end : kFrontEnds)
@@ -58,15 +59,15 @@ void BecomeInert() {
   PointAt(&g_word_open);
 }
 
-// In a child of fork there is no agent thread, and the session is the parent's. Neither HIP nor CUDA survives fork once
-// it is initialised, so the child is left alone for good.
+// A child of fork has no agent thread, and the session is the parent's. Neither HIP nor CUDA can be used after fork
+// once it is initialised, so the child is never scheduled.
 void AfterForkInChild() {
   const ClientTable* client = g_client.exchange(nullptr, std::memory_order_acq_rel);
   BecomeInert();
   if (client != nullptr) client->forked();
 }
 
-// Registered after the runtime was loaded, so it runs before the runtime's own destructors.
+// Registered after the runtime was loaded, so it runs before the runtime's destructors.
 void AtExit() {
   const Inside inside;
   if (const ClientTable* client = g_client.load(std::memory_order_acquire)) client->exiting();
@@ -94,11 +95,11 @@ decltype(StubTable::find_object) RealFindObject() {
       FindSymbol(FindObjectByName("ld-linux-x86-64.so.2"), "_dl_find_object"));
 }
 
-// What the client is started with.
+// The client library, as it was loaded.
 struct Library {
   char path[4096] = "";
   bool has_loader = false;
-  char reason[512] = "";  // of the loader, where it has not taken the library
+  char reason[512] = "";  // the loader's error; empty: none
   StartFunction start = nullptr;
 };
 
@@ -127,19 +128,19 @@ const ClientTable* StartLibrary(const FrontEnd& front_end, const Library& librar
   if (library.reason[0] != '\0') {
     const bool is_there = access(path, R_OK) == 0;
     Say("this process runs unscheduled: ", library.reason,
-        is_there ? "; xschedctl doctor looks for what to do"
+        is_there ? "; xschedctl doctor shows what is wrong"
                  : "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
     return nullptr;
   }
   pthread_mutex_lock(&g_group_lock);
-  g_group_taken = true;
+  g_is_group_used = true;
   pthread_mutex_unlock(&g_group_lock);
   static StubTable stub;
   stub = StubTable{kInterfaceVersion,
                    front_end.make_vendor(),
                    front_end.entry_names,
                    front_end.entry_count,
-                   front_end.devices_seen.load(),
+                   front_end.devices_seen.load(std::memory_order_relaxed),  // relaxed: a set that only grows
                    SetSummary,
                    RealFindObject(),
                    g_group};
@@ -151,16 +152,38 @@ const ClientTable* StartLibrary(const FrontEnd& front_end, const Library& librar
   return client;
 }
 
-// Another copy of this object stands before it in the process (preloaded by two paths): that one schedules.
+// Whether another copy of this object comes first in the process (preloaded by two paths): that one schedules.
 bool IsSecondCopy() {
   const DlopenFunction open = RealDlopen();
   const DlsymFunction look_up = RealDlsym();
   if (open == nullptr || look_up == nullptr) return false;
-  // By the program's handle: RTLD_DEFAULT finds our own first, because of -Bsymbolic.
+  // By the program's handle, because with RTLD_DEFAULT -Bsymbolic would find our own.
   void* program = open(nullptr, RTLD_LAZY);
   void* first = program != nullptr ? look_up(program, "xschedd_version") : nullptr;
   CloseObject(program);
   return first != nullptr && !FindObjectByAddress(reinterpret_cast<const void*>(&g_stage)).Covers(first);
+}
+
+struct Hints {
+  int priority = XSCHEDD_PRIORITY_NONE;
+  unsigned weight = XSCHEDD_WEIGHT_NONE;
+  uint64_t deadline_us = kNoDeadline;
+  int streams = kAsEnvironmentSays;
+  bool operator==(const Hints&) const = default;
+};
+
+Hints RememberedHints() {
+  return {g_priority.load(std::memory_order_seq_cst), g_weight.load(std::memory_order_seq_cst),
+          g_deadline_us.load(std::memory_order_seq_cst), g_streams.load(std::memory_order_seq_cst)};
+}
+
+// Their results are not needed: the program got an answer when it gave the hints.
+void ApplyHints(const ClientTable& client, const Hints& hints, Hints* applied) {
+  if (hints.priority != applied->priority) client.set_priority(hints.priority);
+  if (hints.weight != applied->weight) client.set_weight(hints.weight);
+  if (hints.deadline_us != applied->deadline_us) client.set_deadline(hints.deadline_us);
+  if (hints.streams != applied->streams) client.schedule_streams(hints.streams != 0);
+  *applied = hints;
 }
 
 void Start(FrontEnd* front_end, const Library& library) {
@@ -174,22 +197,19 @@ void Start(FrontEnd* front_end, const Library& library) {
     BecomeInert();
     return;
   }
-  // What the application asked before counts; its answer was given then.
-  const int priority = g_priority.load(std::memory_order_relaxed);
-  if (priority != XSCHEDD_PRIORITY_NONE) client->set_priority(priority);
-  const unsigned weight = g_weight.load(std::memory_order_relaxed);
-  if (weight != 0) client->set_weight(weight);
-  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
-  if (deadline_us != kNoDeadline) client->set_deadline(deadline_us);
-  const int streams = g_streams.load(std::memory_order_relaxed);
-  if (streams != kAsEnvironmentSays) client->schedule_streams(streams != 0);
-  g_client.store(client, std::memory_order_release);
+  Hints applied;
+  ApplyHints(*client, RememberedHints(), &applied);
+  // seq_cst: a thread that gives a hint stores it and then looks for the client. Either it finds the client, or the
+  // hint is found here. Repeated, so that the latest one is applied last.
+  g_client.store(client, std::memory_order_seq_cst);
+  for (Hints latest = RememberedHints(); latest != applied; latest = RememberedHints())
+    ApplyHints(*client, latest, &applied);
   g_stage.store(kRunning, std::memory_order_release);
 }
 
-// Another thread starts the client: until it has. Not for ever, because that thread may itself wait for the loader,
-// whose lock the calling one may have: glibc before 2.34 needs it where a library uses a thread-local variable first.
-// Then calls go straight through until the client runs.
+// Waits while another thread starts the client. The wait is bounded, because that thread may wait for the loader's
+// lock, which the calling one may hold: glibc before 2.34 takes it when a library first uses a thread-local variable.
+// After a timeout, calls go straight through until the client runs.
 void WaitForStart() {
   static std::atomic<bool> is_stuck{false};
   constexpr int kMaxNaps = 2000;
@@ -207,7 +227,8 @@ const ClientTable* StartClient(FrontEnd* front_end) {
   if (g_stage.load(std::memory_order_acquire) <= kStarting) {
     const int saved_errno = errno;
     const Inside inside;
-    // All that takes the loader's lock comes first: a library's constructor has that one, and may be on its way here.
+    // Everything that takes the loader's lock comes first: another thread may come here from a library's constructor,
+    // which holds that lock.
     Library library;
     const bool is_wanted = !IsDisabled() && !IsSecondCopy() && front_end->prepare();
     if (is_wanted) Open(&library);
@@ -223,8 +244,8 @@ const ClientTable* StartClient(FrontEnd* front_end) {
   }
   if (const ClientTable* client = RunningClient(front_end)) return client;
   if (RunningClient() != nullptr && !g_reported_second.exchange(true, std::memory_order_relaxed)) {
-    Say("this process works with ", g_scheduled.load(std::memory_order_relaxed)->name, " and ", front_end->name,
-        "; what the second submits is not scheduled");
+    Say("this process uses ", g_scheduled.load(std::memory_order_relaxed)->name, " and ", front_end->name,
+        "; work of the second one is not scheduled");
   }
   return nullptr;
 }
@@ -236,7 +257,8 @@ const ClientTable* RunningClient(const FrontEnd* front_end) {
 }
 
 const ClientTable* RunningClient() {
-  return g_client.load(std::memory_order_acquire);
+  // seq_cst: see Start. On x86-64 it is the same load as acquire.
+  return g_client.load(std::memory_order_seq_cst);
 }
 
 bool IsInert() {
@@ -254,34 +276,34 @@ void NoteDevice(FrontEnd* front_end, int device) {
 }
 
 void RememberPriority(int priority) {
-  g_priority.store(priority, std::memory_order_relaxed);
+  g_priority.store(priority, std::memory_order_seq_cst);
 }
 
 void RememberWeight(unsigned weight) {
-  g_weight.store(weight, std::memory_order_relaxed);
+  g_weight.store(weight, std::memory_order_seq_cst);
 }
 
 void RememberDeadline(uint64_t us) {
-  g_deadline_us.store(us, std::memory_order_relaxed);
+  g_deadline_us.store(us, std::memory_order_seq_cst);
 }
 
 void RememberStreams(bool on) {
-  g_streams.store(on ? 1 : 0, std::memory_order_relaxed);
+  g_streams.store(on ? 1 : 0, std::memory_order_seq_cst);
 }
 
 void FillRemembered(xschedd_status* status) {
-  status->priority_hint = g_priority.load(std::memory_order_relaxed);
-  status->weight_hint = g_weight.load(std::memory_order_relaxed);
-  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
-  status->deadline_us = deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : deadline_us;
-  status->schedules_streams = g_streams.load(std::memory_order_relaxed) == 1;
+  const Hints hints = RememberedHints();
+  status->priority_hint = hints.priority;
+  status->weight_hint = hints.weight;
+  status->deadline_us = hints.deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : hints.deadline_us;
+  status->schedules_streams = hints.streams == 1;
   for (const FrontEnd* front_end : kFrontEnds)
     status->devices |= front_end->devices_seen.load(std::memory_order_relaxed);
 }
 
 bool RememberGroup(const char* group, unsigned long length) {
   pthread_mutex_lock(&g_group_lock);
-  const bool is_in_time = !g_group_taken;
+  const bool is_in_time = !g_is_group_used;
   if (is_in_time) {
     memcpy(g_group, group, length);
     g_group[length] = '\0';
@@ -297,11 +319,20 @@ bool IsDisabled() {
 
 namespace {
 
-// glibc 2.34 and later have these in libc.so.6, earlier ones in libdl.so.2. Looked up by hand: linking against them
-// would demand the build machine's glibc version, and `dlsym` is ours.
+// glibc 2.34 and later have these functions in libc.so.6, earlier ones in libdl.so.2. They are looked up in the objects
+// themselves: linking against them would require the build machine's glibc version, and `dlsym` is the stub's own.
 void* FindInLibc(const char* name) {
   void* found = FindSymbol(FindObjectByName("libc.so.6"), name);
   return found != nullptr ? found : FindSymbol(FindObjectByName("libdl.so.2"), name);
+}
+
+// relaxed: whoever looks the name up finds the same function.
+void* FindInLibcOnce(std::atomic<void*>* known, const char* name) {
+  void* found = known->load(std::memory_order_relaxed);
+  if (found != nullptr) return found;
+  found = FindInLibc(name);
+  known->store(found, std::memory_order_relaxed);
+  return found;
 }
 
 }  // namespace
@@ -323,28 +354,18 @@ void KeepLoaded(const ElfObject& object) {
   char path[4096] = "";
   FindObjectByAddress(reinterpret_cast<const void*>(object.first), path, sizeof path);
   const DlopenFunction open = RealDlopen();
-  // Never closed again.
+  // The handle is never closed.
   if (open != nullptr && *path != '\0' && open(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
     ForgetLoaderError();
   }
 }
 DlsymFunction RealDlsym() {
   static std::atomic<void*> known{nullptr};
-  void* found = known.load(std::memory_order_relaxed);
-  if (found == nullptr) {
-    found = FindInLibc("dlsym");
-    known.store(found, std::memory_order_relaxed);
-  }
-  return reinterpret_cast<DlsymFunction>(found);
+  return reinterpret_cast<DlsymFunction>(FindInLibcOnce(&known, "dlsym"));
 }
 void* RealDlvsym() {
   static std::atomic<void*> known{nullptr};
-  void* found = known.load(std::memory_order_relaxed);
-  if (found == nullptr) {
-    found = FindInLibc("dlvsym");
-    known.store(found, std::memory_order_relaxed);
-  }
-  return found;
+  return FindInLibcOnce(&known, "dlvsym");
 }
 
 }  // namespace xschedd::shim

@@ -1,14 +1,18 @@
-// dlsym and dlvsym, for programs that load a GPU runtime themselves and look its functions up, as Triton and cudart do.
+// dlsym and dlvsym, for programs that load a GPU runtime themselves and look up its functions, as Triton and cudart do.
 //
-// Everything that is not one of our entry points goes to the C library's function by a jump, so that it sees the
-// caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:
-//   ordinary handle   look it up; if the result is in the runtime, answer with our wrapper of it, else as it is
-//   RTLD_DEFAULT      jump: finds our wrapper, and so does the program's own handle (dlopen of null). With a version it
-//                     finds past us, because we have none: our wrapper of what is in the caller's scope
-//   RTLD_NEXT         a caller that defines the name itself wants the definition behind its own: jump. Others get our
-//                     wrapper of what is in their scope
-// That our wrapper is found must not say that a function is there. Where no runtime is loaded that has it, in the
-// version asked for, the answer is null: a name that cannot exist is looked up in its place, which also sets dlerror.
+// For every name that is not one of our entry points, the hook jumps to the C library's function. That must see the
+// caller's return address, which tells it the object that RTLD_NEXT and RTLD_DEFAULT are relative to. For an entry
+// point:
+//   ordinary handle   look it up; if the result is in the runtime, return our wrapper, else the result
+//   RTLD_DEFAULT      jump: finds our wrapper, and so does the program's own handle (dlopen of null). With a version
+//   the
+//                     C library does not find ours, which has none: return our wrapper if the function is in the
+//                     caller's scope
+//   RTLD_NEXT         jump if the caller defines the name itself, because it wants the definition behind its own.
+//   Others
+//                     get our wrapper if the function is in their scope
+// A program must not find a function that only the shim defines. If no loaded runtime has it, in the requested version,
+// the answer is null: the hook has the C library look up a name that cannot exist, which also sets dlerror.
 // x86-64 only. Thread rule: any thread.
 #include <dlfcn.h>
 #include <string.h>
@@ -39,8 +43,8 @@ bool IsOwn(const void* address) {
   return FindObjectByAddress(reinterpret_cast<const void*>(&g_no_such_name)).Covers(address);
 }
 
-// Our wrapper of `name`, if the runtime's function is in the scope of the caller, as far as that can be told from here:
-// the program's scope, and what the caller's object depends on. Null: let the C library say.
+// Our wrapper of `name`, if the runtime's function is in the caller's scope, as far as that can be determined here: the
+// program's scope, and the dependencies of the caller's object. Null: it is not; the C library's answer stands.
 template <typename LookUp>
 void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* path, LookUp look_up) {
   void* found = look_up(RTLD_NEXT);  // behind us
@@ -59,20 +63,20 @@ Answer Decide(void* real, void* handle, const char* name, bool has_version, cons
   if (name == nullptr || real == nullptr) return {real, nullptr};
   const FrontEnd* front_end = FrontEndOf(name);
   if (front_end == nullptr || !front_end->is_entry(name)) return {real, nullptr};
-  const bool is_let_alone = IsInert() || IsDisabled();
+  const bool is_unscheduled = IsInert() || IsDisabled();
   if (handle == RTLD_DEFAULT && !has_version) return {real, front_end->exports(name) ? nullptr : g_no_such_name};
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
     char path[4096] = "";
     const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
-    const bool is_a_link = handle == RTLD_NEXT && FindSymbol(object, name) != nullptr;
-    void* wrapper = is_let_alone || is_a_link ? nullptr : WrapperInScope(*front_end, name, path, look_up);
+    const bool is_interposer = handle == RTLD_NEXT && FindSymbol(object, name) != nullptr;
+    void* wrapper = is_unscheduled || is_interposer ? nullptr : WrapperInScope(*front_end, name, path, look_up);
     if (wrapper == nullptr) return {real, nullptr};
     return {nullptr, wrapper};
   }
   void* found = look_up(handle);
-  // The program's own handle. Would it have been found behind us?
+  // With the program's own handle, ours is found first. Is there one behind it?
   if (found != nullptr && IsOwn(found) && look_up(RTLD_NEXT) == nullptr) return {real, g_no_such_name};
-  void* wrapper = is_let_alone ? nullptr : front_end->wrapper_of(name);
+  void* wrapper = is_unscheduled ? nullptr : front_end->wrapper_of(name);
   return {nullptr, wrapper != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
 }
 
@@ -96,8 +100,8 @@ __attribute__((used)) Answer xschedd_decide_dlvsym(void* handle, const char* nam
 
 }  // extern "C"
 
-// Keeps the three arguments, asks, with the caller's return address for a fourth, and then returns the answer or jumps
-// with the stack as it was at entry.
+// Saves the three arguments and calls `decide`, with the caller's return address as a fourth. Then returns the value,
+// or jumps with the stack as it was at entry.
 #define XS_LOOK_UP_HOOK(name, decide) \
   asm(".pushsection .text\n"          \
       ".globl " #name                 \

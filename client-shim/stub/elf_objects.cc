@@ -13,13 +13,13 @@ struct Search {
   ElfObject found;
   char* path = nullptr;
   unsigned long path_size = 0;
-  ElfObject* all = nullptr;  // not null: every object that fits, until there is no room
+  ElfObject* all = nullptr;  // not null: collects every match, until there is no room
   unsigned room = 0;
   unsigned count = 0;
 };
 
-// No string function of the C library here: a sanitizer looks its interceptors up by dlsym, which is ours, and until it
-// is through, its strcmp leads to address 0.
+// No string functions of the C library on this path: a sanitizer looks up its interceptors by dlsym, which is ours, and
+// until it has finished, its strcmp jumps to address 0.
 const char* Basename(const char* path) {
   const char* name = path;
   for (const char* c = path; *c != '\0'; ++c) {
@@ -56,9 +56,7 @@ ElfObject Describe(const dl_phdr_info* info) {
 
 int Visit(dl_phdr_info* info, size_t, void* data) {
   auto* search = static_cast<Search*>(data);
-  if (search->prefix != nullptr && !StartsWith(Basename(info->dlpi_name), search->prefix)) {
-    return 0;
-  }
+  if (search->prefix != nullptr && !HasFileName(info->dlpi_name, search->prefix)) return 0;
   const ElfObject object = Describe(info);
   if (search->prefix == nullptr && !object.Covers(reinterpret_cast<const void*>(search->address))) return 0;
   if (search->all != nullptr) {
@@ -73,7 +71,7 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   return 1;
 }
 
-// glibc relocates most of these pointers in place when it maps an object, but not all of them (the vDSO's).
+// When glibc maps an object, it relocates these pointers in place, except for the vDSO's.
 uintptr_t Pointer(const ElfObject& object, uintptr_t value) {
   return value < object.base ? object.base + value : value;
 }
@@ -87,7 +85,7 @@ uint32_t GnuHash(const char* name) {
 
 constexpr uint16_t kHiddenVersion = 0x8000;  // not the default version of its name (the "@" of nm, against "@@")
 
-// The tables of an object that its dynamic section leads to; null where it has none.
+// The tables in the dynamic section of an object; null: it has none.
 struct Dynamic {
   explicit Dynamic(const ElfObject& object) {
     for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dynamic); entry->d_tag != DT_NULL; ++entry) {
@@ -137,6 +135,10 @@ struct Dynamic {
 
 }  // namespace
 
+bool HasFileName(const char* path, const char* prefix) {
+  return StartsWith(Basename(path), prefix);
+}
+
 ElfObject FindObjectByName(const char* prefix) {
   Search search;
   search.prefix = prefix;
@@ -177,8 +179,8 @@ void* FindSymbol(const ElfObject& object, const char* name) {
   const Dynamic tables(object);
   if (tables.symbols == nullptr || tables.strings == nullptr || tables.hash == nullptr) return nullptr;
 
-  // DT_GNU_HASH: count of buckets, first symbol, words of bloom filter, shift; filter; buckets; one hash a symbol,
-  // whose lowest bit ends a bucket's chain. The bloom filter only saves time.
+  // DT_GNU_HASH: number of buckets, first symbol, words of the Bloom filter, shift; filter; buckets; one hash per
+  // symbol, whose lowest bit ends a bucket's chain. The filter, which only saves time, is not used.
   const uint32_t bucket_count = tables.hash[0];
   const uint32_t first_symbol = tables.hash[1];
   const uint32_t filter_words = tables.hash[2];
@@ -210,7 +212,7 @@ int BoundTo(const ElfObject& object, const ElfObject* candidates, unsigned count
       const auto type = ELF64_R_TYPE(relocations[i].r_info);
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
       const auto* slot = reinterpret_cast<void* const*>(object.base + relocations[i].r_offset);
-      // relaxed: the loader writes a slot once, whenever the function is called first.
+      // relaxed: the loader writes a slot once, when the function is first called.
       const void* bound = __atomic_load_n(slot, __ATOMIC_RELAXED);
       for (unsigned candidate = 0; candidate < count; ++candidate) {
         if (candidates[candidate].Covers(bound)) return static_cast<int>(candidate);

@@ -1,7 +1,7 @@
-// A reader of the objects that the dynamic loader has mapped: find one by file name or address, and a symbol in it.
-// The stub needs it because it defines `dlsym` itself, and because the real HIP runtime may have been loaded locally,
+// Reads the objects that the dynamic loader has mapped: finds one by file name or address, and a symbol in it. The stub
+// needs this because it defines `dlsym` itself, and because the real HIP runtime may have been loaded with RTLD_LOCAL,
 // where RTLD_NEXT does not see it.
-// Thread rule: any thread; takes the loader's lock (dl_iterate_phdr) while it walks the list of objects.
+// Thread rule: any thread; takes the loader's lock while it walks the list of objects (dl_iterate_phdr).
 #pragma once
 
 #include <stdint.h>
@@ -21,21 +21,23 @@ struct ElfObject {
   }
 };
 
-// The first object, in load order, whose file name (without folder) begins with `prefix`.
+// The first object, in load order, whose file name (without its folder) begins with `prefix`.
 ElfObject FindObjectByName(const char* prefix);
-// All of them, in load order, as far as there is room; returns how many were written.
+// Whether the file name of `path` (without its folder) begins with `prefix`.
+bool HasFileName(const char* path, const char* prefix);
+// All such objects, in load order, as far as there is room. Returns how many were written.
 unsigned FindObjectsByName(const char* prefix, ElfObject* out, unsigned room);
-// The object that `address` lies in; its path as the loader knows it goes to `path` if that is not null.
+// The object that contains `address`. Its path, as the loader knows it, is written to `path` if that is not null.
 ElfObject FindObjectByAddress(const void* address, char* path = nullptr, unsigned long size = 0);
 
-// How often an object was loaded or unloaded so far: while it stays the same, so does what the functions here find.
+// How often objects were loaded or unloaded so far. While it does not change, the functions here return the same.
 uint64_t LoaderGeneration();
 
 // The address of the function or variable `name` that `object` defines, in its default version; null if none.
 void* FindSymbol(const ElfObject& object, const char* name);
 
-// Which of `candidates` the functions and variables that `object` imports were bound to; -1: none of them so far. The
-// first import that says so counts.
+// The index of the candidate that `object` is bound to, by the first of its imports that is bound to one; -1: none so
+// far.
 int BoundTo(const ElfObject& object, const ElfObject* candidates, unsigned count);
 
 }  // namespace xschedd::shim

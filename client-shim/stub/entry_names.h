@@ -1,4 +1,4 @@
-// Looks a name up in a list of names. Thread rule: pure.
+// Looks up a name in a list of names. Thread rule: pure.
 #pragma once
 
 #include <stdint.h>
@@ -6,12 +6,12 @@
 
 namespace xschedd::shim {
 
-// `count`: it is not there.
-inline uint32_t PlaceOfName(const char* const* names, uint32_t count, const char* name) {
-  uint32_t place = 0;
-  while (place < count && strcmp(names[place], name) != 0)
-    ++place;
-  return place;
+// `count`: the name is not in the list.
+inline uint32_t IndexOfName(const char* const* names, uint32_t count, const char* name) {
+  uint32_t index = 0;
+  while (index < count && strcmp(names[index], name) != 0)
+    ++index;
+  return index;
 }
 
 }  // namespace xschedd::shim

@@ -1,8 +1,8 @@
 // A vendor's front end (hip, cuda) as the rest of the stub sees it.
 //
-// A process is scheduled through one of them: the first that submits work. Where a program uses two vendors' GPUs, the
-// other's calls go straight through, and the user is told.
-// Thread rule: the functions, any thread; `prepare` and `make_vendor` once, by the thread that starts the client.
+// A process is scheduled through one of them: the first one that submits work. If a program uses two vendors' GPUs, the
+// other's calls go straight through, and a message says so.
+// Thread rule: any thread; make_vendor once, by the thread that starts the client.
 #pragma once
 
 #include <stdint.h>
@@ -18,23 +18,21 @@ struct FrontEnd {
   const char* const* entry_names;
   uint32_t entry_count;
 
-  // Finds the runtime and every way into it. False: none is loaded.
+  // Finds the runtime and every way into it. False: none is loaded. May be called by several threads at once.
   bool (*prepare)();
   // After `prepare`.
   const Vendor* (*make_vendor)();
-  // Where the wrappers' launch path is to look: a word that is not zero leads to their slow path.
+  // Sets the word that the wrappers' launch path reads: if it is not zero, they take the slow path.
   void (*point_at)(const abi::Word* word);
 
-  // For dlsym: whether a name looks like one of the runtime's functions (cheap); whether we define it; our wrapper of
-  // that name, or null where calls come another way; whether a runtime is loaded that has it; whether an address is
-  // code of the scheduled runtime.
-  bool (*may_be_ours)(const char* name);
-  bool (*is_entry)(const char* name);
-  void* (*wrapper_of)(const char* name);
-  bool (*exports)(const char* name);
-  bool (*is_runtime_code)(const void* address);
+  // ---- for dlsym
+  bool (*may_be_ours)(const char* name);         // cheap: the name looks like one of the runtime's functions
+  bool (*is_entry)(const char* name);            // there is a wrapper of that name
+  void* (*wrapper_of)(const char* name);         // that wrapper; null: calls come another way
+  bool (*exports)(const char* name);             // a loaded runtime has that function
+  bool (*is_runtime_code)(const void* address);  // the address is code of the scheduled runtime
 
-  // A bit for each ordinal that was made current. A set that only grows: relaxed.
+  // A bit for each ordinal that was made current. relaxed: a set that only grows.
   std::atomic<uint64_t> devices_seen;
 };
 

@@ -1,13 +1,14 @@
-// What the launch path reads: one pointer, one word. Everything else is behind the word being non-zero.
+// What the launch path reads: a pointer, and the word that it points at. Everything else happens only if that word is
+// not zero.
 //
-// Each way in has its pointer, so that a call that travels two is gated once: HIP has two (hip/runtime.h), CUDA one
-// (cuda/driver.h).
+// Each way in has a pointer of its own, so that a call that takes two ways is gated once: HIP has two (hip/runtime.h),
+// CUDA one (cuda/driver.h).
 //
 //   at the start     all point at a word that is 1: the slow path starts the client first
 //   with a session   the active one points at board.summary.flags
 //   without          all point at a word that is 0: every call goes straight through
 //
-// Thread rule: read by any thread; written by whoever starts, ends or renews the session.
+// Thread rule: read by any thread; written by whichever thread starts, replaces or ends the session.
 #pragma once
 
 #include <pthread.h>
@@ -26,14 +27,14 @@ extern const abi::Word g_word_open;   // 0
   return summary.load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
 }
 
-// How deep the calling thread is inside the shim or the library. Not zero: a call comes from the runtime itself (which
-// reaches some of its own exports through the PLT) or from the library, and passes. Only the slow paths look.
-// initial-exec: the stub is there from program start, so its thread-local variables have a fixed place.
+// How deep the calling thread is inside the shim or the library. If not zero, a call comes from the runtime itself,
+// which calls some of its own exports through the PLT, or from the library, and goes straight through. Only slow paths
+// read it. initial-exec: the stub is loaded at program start, so its thread-local variables have a fixed offset.
 extern __thread int g_depth __attribute__((tls_model("initial-exec")));
 
-// While it lives, the thread is not cancelled either: it may hold locks and is counted as submitting, and no call of a
-// GPU runtime is a cancellation point that a program could rely on. A cancellation that comes meanwhile acts at the
-// program's own next cancellation point.
+// Marks the thread as inside. While it lives, the thread cannot be cancelled either: it may hold locks and counts as
+// submitting, and programs cannot rely on calls of a GPU runtime being cancellation points. A cancellation meanwhile
+// acts at the program's own next cancellation point.
 class Inside {
  public:
   Inside() {
@@ -44,8 +45,8 @@ class Inside {
   ~Inside() {
     --g_depth;
     pthread_setcancelstate(cancel_state_, nullptr);
-    // A thread that has asked to be cancelled at any moment may end here. By the type, because where enabling ends it,
-    // glibc 2.36 does not say PTHREAD_CANCELED to who joins it.
+    // A thread with asynchronous cancellation may end here. It must end at setcanceltype: where it ends at
+    // setcancelstate, pthread_join of glibc 2.36 does not return PTHREAD_CANCELED.
     if (cancel_type_ != PTHREAD_CANCEL_DEFERRED) pthread_setcanceltype(cancel_type_, nullptr);
   }
   Inside(const Inside&) = delete;

@@ -1,5 +1,5 @@
-// Mixes what a call launches into one number, for the front ends' launch keys. A size counts by its power of two, a
-// pointer not at all, unless it is what is launched (MixPointer). Thread rule: pure.
+// Mixes what a call launches into one number, for the front ends' launch keys. A size counts by its power of two. A
+// pointer does not count, unless it identifies what is launched (MixPointer). Thread rule: pure.
 #pragma once
 
 #include <stdint.h>
@@ -23,10 +23,10 @@ inline uint64_t MixArgument(uint64_t key, unsigned long long size) {
 inline uint64_t MixArgument(uint64_t key, unsigned size) {
   return MixArgument(key, uint64_t{size});
 }
-inline uint64_t MixArgument(uint64_t key, int value) {  // a direction, a fill's value, a device
+inline uint64_t MixArgument(uint64_t key, int value) {  // a direction, a fill value, a device
   return MixKey(key, static_cast<uint64_t>(static_cast<int64_t>(value)));
 }
-inline uint64_t MixArgument(uint64_t key, const void*) {  // where to, where from, which stream
+inline uint64_t MixArgument(uint64_t key, const void*) {  // a destination, a source, a stream
   return key;
 }
 

@@ -1,8 +1,8 @@
-// Handles of events that the program has destroyed: none of our events may get one of them. A handle is the address of
-// an object on the runtime's heap, so the next event may get it. A program that uses a destroyed handle by mistake
-// (destroys it twice) gets the runtime's error natively, and would get hold of our event otherwise.
+// Handles of events that the program has destroyed, so that no event of ours gets one of them. A handle is the address
+// of an object on the runtime's heap, so the next event may get it. Natively, a program that uses a destroyed handle by
+// mistake (destroys it twice) gets the runtime's error. It must not hit an event of ours instead.
 //
-// Some thousands are remembered; of two with the same place, the later. Thread rule: any thread; no lock, no
+// Some thousands are remembered; handles of the same slot replace each other. Thread rule: any thread; no lock, no
 // allocation.
 #pragma once
 
@@ -10,17 +10,20 @@
 
 #include <atomic>
 
+#include "client-shim/core/fibonacci_hash.h"
+
 namespace xschedd::shim {
 
 class PastHandles {
  public:
-  // Before the event is destroyed: afterwards its handle may be anybody's.
+  // Before the event is destroyed: afterwards its handle may be reused. relaxed, here and in Has: the runtime orders
+  // the two, because it hands out a handle only after it has taken it back.
   void Add(void* handle) { SlotOf(handle).store(handle, std::memory_order_relaxed); }
-  // relaxed: the order is that of the runtime, which gives a handle again after it has taken it back.
   bool Has(void* handle) const { return SlotOf(handle).load(std::memory_order_relaxed) == handle; }
 
-  // An event by `make`, which is null where it fails, whose handle was never the program's; those that were are given
-  // back by `destroy`. Where the runtime has no other handles (a program that has destroyed thousands), one of these.
+  // Calls `make`, which returns null if it fails, until the event's handle was never the program's, and then destroys
+  // the other events by `destroy`. If the runtime has only such handles, because the program has destroyed thousands of
+  // events, returns one of these.
   template <typename Make, typename Destroy>
   void* MakeApart(Make make, Destroy destroy) const {
     constexpr unsigned kMaxTaken = 64;
@@ -40,8 +43,7 @@ class PastHandles {
   static constexpr unsigned kSlotBits = 12;
   // Objects on the heap are at least 16 bytes apart.
   static unsigned Place(const void* handle) {
-    return static_cast<unsigned>((reinterpret_cast<uintptr_t>(handle) >> 4) * 0x9e3779b97f4a7c15ull >>
-                                 (64 - kSlotBits));
+    return static_cast<unsigned>(FibonacciHash<kSlotBits>(reinterpret_cast<uintptr_t>(handle) >> 4));
   }
   std::atomic<void*>& SlotOf(const void* handle) { return slots_[Place(handle)]; }
   const std::atomic<void*>& SlotOf(const void* handle) const { return slots_[Place(handle)]; }

@@ -1,4 +1,4 @@
-// The public C API (include/xschedd.h), as the preloaded object exports it.
+// The public C API (include/xschedd.h), as the preloaded object exports it. Thread rule: any thread.
 #include <errno.h>
 #include <string.h>
 
@@ -33,12 +33,13 @@ bool IsUnscheduled() {
   return IsInert() || IsDisabled();
 }
 
-// A structure of the caller's size is filled as far as it goes; room for its size and one number is the least.
+// Whether the caller's structure has room for at least its size and one number.
 template <typename Status>
 bool HasSize(const Status* status) {
   return status != nullptr && status->size >= 2 * sizeof status->size;
 }
 
+// Fills the caller's structure as far as it goes.
 template <typename Status>
 void CopyOut(const Status& from, Status* to) {
   const unsigned size = to->size < sizeof from ? to->size : static_cast<unsigned>(sizeof from);
@@ -71,9 +72,9 @@ XSCHEDD_API const char* xschedd_result_text(int result) {
     case XSCHEDD_ERROR_NO_SHIM:
       return "no shim is preloaded; start the program with xschedctl run";
     case XSCHEDD_ERROR_TOO_LATE:
-      return "the client runs already; say this before the first GPU work";
+      return "the client is already running; call this before the first GPU work";
     default:
-      return "no result of xschedd's";
+      return "not a result of xschedd";
   }
 }
 
@@ -81,27 +82,27 @@ XSCHEDD_API int xschedd_set_priority(int priority) {
   if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_priority(priority);
   RememberPriority(priority);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_priority(priority) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_weight(unsigned weight) {
   if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_weight(weight);
   RememberWeight(weight);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_weight(weight) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_deadline(xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->set_deadline(us);
   RememberDeadline(us);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_deadline(us) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_group(const char* group) {
@@ -170,9 +171,9 @@ XSCHEDD_API int xschedd_release_stream(void* stream) {
 XSCHEDD_API int xschedd_schedule_streams(int on) {
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   const Inside inside;
-  if (const ClientTable* client = RunningClient()) return client->schedule_streams(on != 0);
   RememberStreams(on != 0);
-  return XSCHEDD_OK;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->schedule_streams(on != 0) : XSCHEDD_OK;
 }
 
 XSCHEDD_API int xschedd_get_status(xschedd_status* status) {

@@ -1,7 +1,7 @@
-// The types that HIP and the CUDA driver have in common, declared here so that one build serves every release of both
-// without their headers. What counts is that each travels in the same registers and stack slots as the runtime's own
-// (x86-64 System V ABI); tests compare them with the headers that are installed. A vendor's others are in its types.h.
-// Thread rule: plain data.
+// The types that HIP and the CUDA driver have in common, declared here so that one build works with every release of
+// both and needs no headers of theirs. Each must be passed in the same registers and stack slots as the runtime's own
+// type (x86-64 System V ABI); tests compare them with installed headers. Types of one vendor are in its types.h. Thread
+// rule: plain data.
 #pragma once
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct LaunchConfig {
   Stream stream;
 };
 static_assert(offsetof(LaunchConfig, stream) == 32);
-// A null configuration is for the runtime to refuse.
+// Null for a null configuration, which the runtime refuses.
 inline Stream StreamOf(const LaunchConfig* config) {
   return config != nullptr ? config->stream : nullptr;
 }

@@ -24,7 +24,7 @@ void Say(const char* a, const char* b, const char* c, const char* d, const char*
   }
   line[length++] = '\n';
   {
-    const Inside inside;  // the thread does not end in a line of ours
+    const Inside inside;  // write is a cancellation point
     WriteStandardError(line, length);
   }
   errno = saved_errno;

@@ -1,4 +1,4 @@
-// A Submission as a wrapper begins it; the core fills in the rest. Thread rule: pure.
+// Makes the Submission that a wrapper begins with. Thread rule: pure.
 #pragma once
 
 #include "client-shim/core/interface.h"
@@ -6,7 +6,7 @@
 namespace xschedd::shim {
 
 inline Submission MakeSubmission(void* stream, std::uint32_t entry, bool drains, bool reads, const void* caller) {
-  Submission submission;  // its words for the core stay as they are: this is the launch path of a tracked client
+  Submission submission;  // `core` stays uninitialised, because this is on the launch path of a tracked client
   submission.stream = stream;
   submission.caller = caller;
   submission.entry = entry;

@@ -1,21 +1,21 @@
-// What a wrapper of an entry point does, once for all vendors.
+// What the wrappers of entry points do, for all vendors.
 //
-// Each line of a vendor's entry_points.def becomes a Row (wrapper_rows.inc): its number, its type, and what has to be
-// known of its arguments. A Way is a trait: how calls of a vendor come in, and whatever is different about them
-// (hip/wrappers.cc has two, one for each route; cuda/wrappers.cc has one). A wrapper is a frame, filled by a family:
+// Each line of a vendor's entry_points.def becomes a Row (wrapper_rows.inc): its number, its type, and functions of its
+// arguments. A Way is a trait: how a vendor's calls come in, and what is different about them (hip/wrappers.cc has two,
+// one for each route; cuda/wrappers.cc has one). A wrapper is a frame that calls a family:
 //
-//   Gated    while the word is zero, a jump to the real function; otherwise the family is asked
-//   Always   the family is asked whether or not anything is gated, because what it missed it could not learn later
-//   Behind   the real call first; the family sees its result
+//   Gated    a jump to the real function while the word is zero; otherwise calls the family
+//   Always   always calls the family, because it could not learn later what it missed
+//   Behind   makes the real call first; the family gets its result
 //
-// The launch path of a gated wrapper is: load a pointer, load a word, test it, jump to the real function with all
-// arguments where they were. Only a non-zero word leads to the `Slow` function behind it.
+// The launch path of a gated wrapper: load a pointer, load a word, test it, jump to the real function with all
+// arguments in place. Only a non-zero word leads to the `Slow` function.
 //
 // Rules of the families: the real call is made by the calling thread, once, with the caller's arguments, and its result
-// is returned unchanged. Calls of the runtime that the core makes come before the real call, or after one that
-// succeeded: up to ROCm 6 every call overwrites what hipGetLastError returns, so a "not ready" of ours must be
-// overwritten in turn, and a success of ours must not hide the caller's error. CUDA's driver keeps no last error.
-// Thread rule: any thread.
+// is returned unchanged. (A query that found only a marker of ours is repeated.) The core's own calls of the runtime
+// come before the real call, or after one that succeeded: up to ROCm 6 every call overwrites what hipGetLastError
+// returns, so a "not ready" of ours must be overwritten, and a success of ours must not hide the caller's error. CUDA's
+// driver keeps no last error. Thread rule: any thread.
 #pragma once
 
 #include "client-shim/core/interface.h"
@@ -31,20 +31,20 @@ namespace xschedd::shim {
 // ---- what a Way has
 //
 //   kFrontEnd                          the vendor's FrontEnd
-//   IsOpen()                           launch path: nothing is gated, started or looked for by this way
+//   IsOpen()                           launch path: the word is zero
 //   Real<Function>(entry)              launch path: the real function
-//   RealFor<Function>(entry, caller)   the real function of whoever is at `caller`; null: no runtime is loaded
-//   Resolve(caller)                    afterwards the real functions are known
+//   RealFor<Function>(entry, caller)   the real function for the code at `caller`; null: no runtime is loaded
+//   Resolve(caller)                    finds the real functions, if that is not done yet
 //   IsOurs(caller)                     the call is the application's own, and of the runtime that is scheduled
-//   LookForOthers()                    another runtime may have been loaded since
+//   DetectOtherRuntimes()              checks whether another runtime has been loaded
 //   MayTime<entry>(arguments...), Timed<entry>(stop, arguments...)
 //                                      whether the same launch can be made with a stop event of ours, and that launch
-//   TakenEvents                        the events that a launch takes itself
-//   OnBehalfOf                         while it lives, what the core learns is about this device, not the current one
-//   DeviceCount()
+//   TakenEvents                        the events that are among a launch's arguments
+//   OnBehalfOf                         while it lives, the core takes this device for the current one
+//   DeviceCount()                      of the runtime; 0: unknown
 //   PastEvents()                       PastHandles of events
 
-// Devices as a row gives them, beside ordinals.
+// The values of a row's device, beside ordinals.
 inline constexpr int kUnknownDevice = -1;
 inline constexpr int kCurrentDevice = -2;
 
@@ -67,11 +67,11 @@ struct MadeStream {
   int priority;
   unsigned flags;
 };
-// Uses what a row does not need.
+// Takes the arguments that a row does not use, so that the compiler does not warn of them.
 template <typename... Arguments>
-void Named(const Arguments&...) {}
+void IgnoreUnused(const Arguments&...) {}
 
-// The real function. A process that calls it with no runtime loaded was linked against the shim itself.
+// The real function or, without a runtime, one that fails. That happens in a program that was linked against the shim.
 template <typename Way, typename Row>
 typename Row::Function RealOrAbsent(const void* caller) {
   using Function = typename Row::Function;
@@ -83,8 +83,8 @@ typename Row::Function RealOrAbsent(const void* caller) {
 
 // ---- the frames
 
-// The client if the call is to be looked at; a family that is a reason to start it does so on the way. The real
-// functions are known afterwards.
+// The client, if the call concerns it; started if the family is a reason for that. Afterwards the real functions are
+// known.
 template <typename Way, typename Family>
 const ClientTable* FindClient(const void* caller) {
   Way::Resolve(caller);
@@ -92,8 +92,8 @@ const ClientTable* FindClient(const void* caller) {
   return Family::kStartsClient ? StartClient(Way::kFrontEnd) : RunningClient(Way::kFrontEnd);
 }
 
-// A call for which the family is asked, if it is the application's own and there is a client. `caller` is where the
-// application called from.
+// Lets the family handle a call, if the call is the application's own and there is a client; else makes the real call.
+// `caller`: where the application called from.
 template <typename Way, typename Row, typename Family, typename... Arguments>
 [[gnu::always_inline]] inline Result Ask(const void* caller, Arguments... arguments) {
   Family::template Before<Way>(arguments...);
@@ -108,7 +108,7 @@ template <typename Way, typename Row, typename Family, typename Function = typen
 struct Gated;
 template <typename Way, typename Row, typename Family, typename... Parameters>
 struct Gated<Way, Row, Family, Result (*)(Parameters...)> {
-  // Reached by a jump, so its return address is the application's.
+  // Reached by a jump, so that its return address is the application's.
   [[gnu::noinline, gnu::cold]] static Result Slow(Parameters... arguments) {
     return Ask<Way, Row, Family, Parameters...>(__builtin_return_address(0), arguments...);
   }
@@ -181,15 +181,15 @@ struct Submitting : Family {
 
 struct SubmittingList : Family {
   static constexpr bool kStartsClient = true;
-  // More streams than this in one call are launched all the same, the rest uncounted.
+  // If a call launches on more streams than this, the rest is not counted.
   static constexpr unsigned kMaxSubmissions = 16;
 
   template <typename Way, typename Row, typename... Arguments>
   static Result Call(const ClientTable* client, typename Row::Function real, const void* caller,
                      Arguments... arguments) {
     const auto list = Row::ListOf(arguments...);
-    // More entries than devices are an error, which the runtime finds before it reads the list: it may not be that
-    // long.
+    // A count larger than the number of devices is an error, which the runtime finds before it reads the list. So the
+    // list may be shorter than that.
     if (list.items == nullptr || list.count < 0 || list.count > Way::DeviceCount()) return real(arguments...);
     Submission submissions[kMaxSubmissions];
     unsigned used = 0;
@@ -233,7 +233,7 @@ struct RecordingEvent : Family {
 };
 
 struct DestroyingEvent : Family {
-  // A marker may be made at any time from now on.
+  // Even without a client: one that starts later must not get the handle for a marker.
   template <typename Way, typename... Arguments>
   static void Before(Event event, Arguments...) {
     Way::PastEvents().Add(event);
@@ -249,7 +249,7 @@ struct MakingStream : Family {
   static constexpr bool kStartsClient = true;
   template <typename Way, typename... Arguments>
   static void Before(Arguments...) {
-    Way::LookForOthers();
+    Way::DetectOtherRuntimes();
   }
   template <typename Way, typename Row, typename... Arguments>
   static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
@@ -271,11 +271,12 @@ struct DestroyingStream : Family {
   }
 };
 
-// A program that works on a device's default stream makes no stream there: this call is all that shows the device.
+// A program that uses only a device's default stream makes no stream there. Only this call shows that it uses the
+// device.
 struct MakingCurrent : Family {
   template <typename Way, typename... Arguments>
   static void Before(Arguments...) {
-    Way::LookForOthers();
+    Way::DetectOtherRuntimes();
   }
   template <typename Way, typename Row, typename... Arguments>
   static void After(Result result, const void* caller, Arguments... arguments) {
@@ -283,7 +284,7 @@ struct MakingCurrent : Family {
   }
 };
 
-// What was made on `device` is about to go.
+// The streams and events of `device` are about to be destroyed.
 template <typename Way>
 void ForgetDevice(const ClientTable* client, int device) {
   if (device == kUnknownDevice) return;
@@ -299,8 +300,8 @@ struct ResettingDevice : Family {
   }
 };
 
-// Told before the real call: from then on a marker that is recorded elsewhere could break the capture. Counted always,
-// because a capture may outlive a change of the gate.
+// Reported before the real call, because from then on a marker that is recorded elsewhere could break the capture.
+// Reported whether or not anything is gated, because that may change during the capture.
 struct BeginningCapture : Family {
   static constexpr bool kStartsClient = true;
   template <typename Way, typename Row, typename... Arguments>
@@ -312,7 +313,7 @@ struct BeginningCapture : Family {
   }
 };
 
-// A capture that the wrong thread tries to end goes on.
+// If the wrong thread tries to end a capture, the capture continues.
 struct EndingCapture : Family {
   template <typename Way, typename Row, typename... Arguments>
   static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
@@ -322,8 +323,8 @@ struct EndingCapture : Family {
   }
 };
 
-// The runtime's answer to a request for a function's address stands, unless it is one of the entry points: then the
-// program is given our wrapper of it.
+// A request for a function's address: for one of the entry points the program gets our wrapper, else the runtime's
+// answer.
 struct GivingAddress : Family {
   template <typename Way, typename Row, typename... Arguments>
   static void After(Result result, const void*, Arguments... arguments) {

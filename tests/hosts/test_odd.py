@@ -45,7 +45,7 @@ class Descriptors(host.HostTest):
         self.stop()
         err, _ = self.check_end(process)
         self.check_data()
-        self.check_said_once(err, "closed descriptors")
+        self.check_said_once(err, "closed file descriptors")
 
     def test_few_descriptors(self):
         err = self.check_scheduled(*self.odd("before=count-descriptors", "after=count-descriptors"))

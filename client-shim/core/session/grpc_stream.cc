@@ -13,7 +13,7 @@
 namespace xschedd::shim {
 namespace {
 
-// A stopped daemon takes no messages: what waits for it is bounded. The daemon schedules without these.
+// A stopped daemon reads no messages, so the queue is bounded. The daemon can schedule without what is dropped.
 constexpr std::size_t kMaxQueued = 4096;
 
 struct ToProto {
@@ -85,7 +85,7 @@ SessionConfiguration FromProto(const v1::Configuration& proto) {
 
 struct GrpcStream::State {
   std::atomic<bool> is_done{false};
-  std::unique_ptr<Reactor> reactor;  // the thread's
+  std::unique_ptr<Reactor> reactor;  // used on the GrpcThread only
 };
 
 class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1::DaemonMessage> {
@@ -96,7 +96,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
         channel_(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release())),
         stub_(v1::ClientSession::NewStub(channel_)) {
     stub_->async()->Session(&context_, this);
-    AddHold();  // for Send, which does not come from a reaction
+    AddHold();  // because Send is called outside of reactions
     StartRead(&incoming_);
     StartCall();
   }
@@ -119,7 +119,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
 
   void OnReadDone(bool ok) override {
     if (!ok) {
-      // The daemon is gone or has closed: known here within milliseconds. OnDone comes only without the hold.
+      // The daemon has gone or has closed the stream. OnDone is called only once the hold is removed.
       {
         const std::lock_guard lock(mutex_);
         is_closed_ = true;
@@ -154,7 +154,8 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
                      status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
                      status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
     deliver_(end);
-    is_done_->store(true, std::memory_order_release);  // the last touch: the agent may free this now
+    // release: all uses of this object are before it. From now on, the agent may free it.
+    is_done_->store(true, std::memory_order_release);
   }
 
  private:
@@ -199,6 +200,7 @@ void GrpcStream::Cancel() {
 }
 
 bool GrpcStream::IsDone() const {
+  // acquire: see OnDone.
   return state_->is_done.load(std::memory_order_acquire);
 }
 

@@ -1,10 +1,10 @@
 // The control plane over gRPC: the ClientSession.Session stream on an already connected socket.
 //
-// Messages go out one at a time, in order, from a bounded queue; what comes in is delivered as plain types. The channel
-// belongs to this object. It must not be destroyed at the exit of the process (its destructor waits for ever there), so
-// the agent, which owns it, is itself never destroyed; it frees an ended stream only once IsDone().
-// Thread rule: Send, Cancel and IsDone, one thread (the agent's); `deliver` is called on gRPC's threads. What calls
-// gRPC is passed on to the GrpcThread.
+// Messages are sent one at a time, in order, from a bounded queue; received messages are delivered as plain types. The
+// object owns the channel. A channel must not be destroyed at the exit of the process, because its destructor would
+// wait forever. So the agent, which owns the streams, is never destroyed, and frees a stream only once IsDone(). Thread
+// rule: Send, Cancel and IsDone, one thread (the agent's); `deliver` is called on gRPC's threads. All calls of gRPC are
+// made on the GrpcThread.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class GrpcStream : public ControlStream {
  public:
   using Deliver = std::function<void(IncomingMessage)>;
   // Takes the socket (non-blocking) and starts the stream. The last message delivered is EndMessage. Null: the socket
-  // cannot be brought to `thread` any more.
+  // cannot be passed to `thread`, because the host has closed its channel.
   static std::unique_ptr<GrpcStream> Make(GrpcThread* thread, UniqueFd socket, Deliver deliver);
   ~GrpcStream() override;
 

@@ -25,8 +25,8 @@ int CloseRange(unsigned first, unsigned last, unsigned flags) {
   return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
 }
 
-// A table of this thread's own with nothing in it but `keep`. Copies of the host's descriptors must not stay: its pipes
-// would never end. False: the table is the host's.
+// Gives this thread a descriptor table of its own that contains only `keep`. Copies of the host's descriptors must not
+// stay open, or the host's pipes would never end. False: the thread still shares the host's table.
 bool SeparateTable(int keep) {
   const auto kept = static_cast<unsigned>(keep);
   if (CloseRange(kept + 1, ~0U, kCloseRangeUnshare) == 0) {
@@ -42,8 +42,8 @@ bool SeparateTable(int keep) {
   return true;
 }
 
-// What somebody writes to standard error here goes nowhere, not into a socket with that number: 0 to 2 are the reading
-// end of a pipe, which takes nothing.
+// Makes 0 to 2 the reading end of a pipe. So a write to standard error fails, and does not end up in a socket that has
+// that number.
 void FillStandardFiles() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return;
@@ -62,12 +62,12 @@ GrpcThread* GrpcThread::Start() {
   // Never freed once the thread runs.
   auto thread = std::unique_ptr<GrpcThread>(new GrpcThread);
   UniqueFd outer(ends[0]);
-  // Out of the way of the standard files, which a host may have closed.
+  // Not 0 to 2, even if the host has closed these.
   thread->inner_end_.Reset(::fcntl(ends[1], F_DUPFD_CLOEXEC, 3));
   ::close(ends[1]);
   const int inner = thread->inner_end_.Get();
   if (inner < 0 || !thread->channel_.Set(std::move(outer))) return nullptr;
-  // The signal mask is the agent's.
+  // It inherits the agent's signal mask.
   pthread_t id;
   if (pthread_create(&id, nullptr, &GrpcThread::Run, thread.get()) != 0) {
     ::close(thread->channel_.Get());
@@ -141,7 +141,7 @@ void* GrpcThread::Run(void* self) {
 void GrpcThread::Separate() {
   const bool is_private = SeparateTable(inner_end_.Get());
   if (is_private) FillStandardFiles();
-  // gRPC's own words are not for the host's standard error.
+  // gRPC must not log to the host's standard error.
   gpr_set_log_function([](gpr_log_func_args*) {});
   const std::lock_guard lock(mutex_);
   is_private_ = is_private;

@@ -1,16 +1,17 @@
-// The thread that gRPC lives on, with a table of file descriptors of its own.
+// The thread on which all calls of gRPC are made, with a file descriptor table of its own.
 //
-// gRPC opens descriptors (epoll, wake-ups, the socket) and writes to them by number whenever it likes. In the host's
-// table a host that closes everything it did not open, as a daemon does at its start, would take them away, and gRPC
-// would then write into the files and sockets that get their numbers. Nor may a child of fork hold the socket, a limit
-// of open files end gRPC (it aborts without its wake-ups), or a count of descriptors surprise the host. So all calls of
-// gRPC are made here, and threads that it makes inherit the table.
+// gRPC opens descriptors (epoll, wake-ups, the socket) and writes to them by number at any time. If they were in the
+// host's table, a host that closes everything it did not open, as daemons do at their start, would close them, and gRPC
+// would write into the files and sockets that get their numbers. A child of fork would hold the socket. A limit of open
+// files would end gRPC, which aborts without its wake-ups. And a host that counts its descriptors would find unknown
+// ones. So gRPC is called only here, and the threads that it creates inherit this table.
 //
-//   host's table   agent (calls of the GPU's runtime need it), the host's threads: one end of the channel, the eventfd
-//   own table      this thread and gRPC's: the socket, gRPC's own; 0 to 2 lead nowhere
+//   host's table   of the agent, which calls the GPU's runtime, and the host's threads: one end of the channel, the
+//                  eventfd
+//   own table      of this thread and gRPC's: the other end, the socket, gRPC's descriptors; 0 to 2 lead nowhere
 //
-// Sockets come over by SCM_RIGHTS through a channel that both tables have an end of. Where the system does not give a
-// thread a table of its own (seccomp), the host's is shared and IsPrivate is false.
+// Sockets are passed by SCM_RIGHTS through the channel. Where the system does not give a thread a table of its own
+// (seccomp), the host's table is shared and IsPrivate is false.
 // Thread rule: Start, Post and PostSocket, the agent's thread. The object is never destroyed.
 #pragma once
 
@@ -32,7 +33,7 @@ class GrpcThread {
 
   // Runs `task` on the thread, in order.
   void Post(std::function<void()> task);
-  // The same with a socket, which is the task's from then on. False: the host has closed the channel.
+  // The same with a socket, which the task then owns. False: the host has closed the channel.
   bool PostSocket(UniqueFd socket, std::function<void(UniqueFd)> task);
   bool IsPrivate() const { return is_private_; }
 
@@ -43,9 +44,9 @@ class GrpcThread {
   UniqueFd Receive() const;
   void Loop();
 
-  HostDescriptor channel_;  // the agent's end
-  UniqueFd inner_end_;      // the thread's
-  bool is_private_ = false;
+  HostDescriptor channel_;   // the agent's end
+  UniqueFd inner_end_;       // the thread's
+  bool is_private_ = false;  // does not change once Start has returned
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_separate_ = false;

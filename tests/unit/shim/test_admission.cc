@@ -142,9 +142,9 @@ TEST_CASE("another window is one of another length or floor", "[admission]") {
 
 TEST_CASE("who waits for room asks again when all is forgotten", "[admission]") {
   Device device;
-  const std::uint32_t seen = device.admission.Waiters().Rooms();
+  const std::uint32_t seen = device.admission.Waiters().Generation();
   device.Fill(1, {1});
-  CHECK(device.admission.Waiters().Rooms() == seen);
+  CHECK(device.admission.Waiters().Generation() == seen);
   device.admission.Clear();
-  CHECK(device.admission.Waiters().Rooms() != seen);
+  CHECK(device.admission.Waiters().Generation() != seen);
 }

@@ -51,7 +51,7 @@ struct Process {
     submission.stream = stream;
     client.SubmitBegin(&submission);
     client.SubmitEnd(&submission, true);
-    client.AwaitWordUntil(0);  // as the agent, once the daemon has had time to say a word about a new device
+    client.AwaitDecisionUntil(0);  // as the agent, once the daemon has had time to say a word about a new device
   }
   Sync Begin(SyncScope scope, void* stream) {
     Sync sync;

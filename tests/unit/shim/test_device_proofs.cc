@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "a marker that is recorded meanwhile may come behind a
   tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
   CHECK(sink.in_flight == 0);
   CHECK(tracker.IsBehindOwnMarker(key));
-  tracker.LeaveOwnMarker(key);
+  tracker.ForgetOwnMarker(key);
   CHECK_FALSE(tracker.IsBehindOwnMarker(key));
 }
 
@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Fixture, "a query of the legacy default stream may meet our mar
     vendor.while_recording = [&] { Sync(SyncScope::kStream, Key(other)); };
     tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
     CHECK(tracker.IsBehindOwnMarker(StreamKey{}) == (other == 16));
-    tracker.LeaveOwnMarker(StreamKey{});
+    tracker.ForgetOwnMarker(StreamKey{});
     CHECK_FALSE(tracker.IsBehindOwnMarker(StreamKey{}));
   }
 }

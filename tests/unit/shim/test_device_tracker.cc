@@ -308,7 +308,7 @@ TEST_CASE_METHOD(Fixture, "the runtime is called in relaxed mode, and the thread
 }
 
 TEST_CASE_METHOD(Fixture, "once the process exits the runtime is left alone, and nobody waits", "[tracker]") {
-  captures.ForbidForGood();
+  captures.ForbidCalls();
   const Window window{500, 1};
   CHECK(TryLaunch(Key(16), window));
   CHECK(TryLaunch(Key(16), window));

@@ -118,7 +118,7 @@ TEST_CASE("the markers of a device that was reset are not given back", "[measuri
 
 TEST_CASE("once the process exits, markers are free without being asked", "[measuring]") {
   MeasuredDevice device;
-  device.captures.ForbidForGood();
+  device.captures.ForbidCalls();
   device.vendor.while_asking = [] { FAIL("the runtime is called"); };
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
   device.measuring.UnlockToMeasure(device.lock);

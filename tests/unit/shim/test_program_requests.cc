@@ -19,11 +19,11 @@ struct Program : ProgramRequests::Effects {
   std::vector<HintMessage> told;
   std::string followed;  // a letter each: p priorities of streams, d deadlines, h holds
 
-  int Tell(const HintMessage& hint) override {
+  int SendHint(const HintMessage& hint) override {
     if (state == XSCHEDD_OK) told.push_back(hint);
     return state;
   }
-  int MayTell() const override { return state; }
+  int CheckSession() const override { return state; }
   void StreamPrioritiesChanged() override { followed += 'p'; }
   void DeadlinesChanged() override { followed += 'd'; }
   void HoldsChanged() override { followed += 'h'; }

@@ -37,7 +37,7 @@ TEST_CASE("one of those that wait polls, and another when it has gone", "[room_w
       }
       int polls = -1;
       for (int i = 0; i < 3; ++i) {
-        if (threads[i] != nullptr && threads[i]->Polls()) polls = i;
+        if (threads[i] != nullptr && threads[i]->IsPoller()) polls = i;
       }
       CHECK(polls == step.polls);
     }
@@ -47,23 +47,23 @@ TEST_CASE("one of those that wait polls, and another when it has gone", "[room_w
 TEST_CASE("more room is another number, and wakes who sleeps; waking alone is no more room", "[room_waiters]") {
   RoomWaiters waiters;
   std::mutex mutex;
-  const std::uint32_t seen = waiters.Rooms();
+  const std::uint32_t seen = waiters.Generation();
   waiters.Wake();
-  CHECK(waiters.Rooms() == seen);
+  CHECK(waiters.Generation() == seen);
   bool is_over = false;
   std::thread sleeper([&] {
     std::unique_lock lock(mutex);
     RoomWaiters::Waiting waiting(&waiters);
     // The time only ends a test that hangs.
-    while (waiters.Rooms() == seen)
+    while (waiters.Generation() == seen)
       waiting.UnlockToSleep(lock, std::chrono::minutes(5));
     is_over = true;
   });
   {
     const std::lock_guard lock(mutex);
-    waiters.MoreRoom();
+    waiters.NotifyRoom();
   }
   sleeper.join();
   CHECK(is_over);
-  CHECK(waiters.Rooms() != seen);
+  CHECK(waiters.Generation() != seen);
 }

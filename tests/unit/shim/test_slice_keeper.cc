@@ -37,7 +37,7 @@ struct Step {
 void Walk(SliceKeeper& keeper, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     INFO(step.when);
-    const std::uint64_t next = keeper.Update(step.wanted_us, {.busy = step.busy}, step.at_ns);
+    const std::uint64_t next = keeper.Update(step.wanted_us, {.is_busy = step.busy}, step.at_ns);
     CHECK(Calls() == step.calls);
     CHECK(keeper.State() == step.state);
     CHECK(keeper.Us() == (step.state == abi::SliceState::kInForce ? step.wanted_us : 0));
@@ -154,9 +154,9 @@ TEST_CASE("a short slice with which no work ends is removed, and tried again lat
   g_report = {4, 4};
   SliceKeeper keeper(Set);
   std::uint64_t now = kStart;
-  SliceKeeper::Work work{.busy = true};
+  SliceKeeper::Work work{.is_busy = true};
   SliceKeeper::Progress& progress = work.devices[3];
-  progress = {.in_flight = true, .completed = 7};
+  progress = {.has_work = true, .completed = 7};
   keeper.Update(200, work, now);
   CHECK(Calls() == std::vector<std::uint32_t>{200});
   // Until work has ended, and then for a second.
@@ -208,14 +208,14 @@ TEST_CASE("a short slice with which no work ends is removed, and tried again lat
     }
   }
   SECTION("not without work in flight: it waits at its gate") {
-    progress.in_flight = false;
+    progress.has_work = false;
     for (int i = 0; i < 10; ++i) {
       keeper.Update(200, work, now += kSecond);
       CHECK(keeper.State() == kInForce);
     }
   }
   SECTION("also if work of another device ends") {
-    work.devices[0] = {.in_flight = true, .completed = 1};
+    work.devices[0] = {.has_work = true, .completed = 1};
     keeper.Update(200, work, now += kSecond / 2);
     ++work.devices[0].completed;
     keeper.Update(200, work, now += kSecond / 2);
@@ -234,8 +234,8 @@ TEST_CASE("a long slice stays, even if no work ends") {
   g_calls.clear();
   g_report = {4, 4};
   SliceKeeper keeper(Set);
-  SliceKeeper::Work work{.busy = true};
-  work.devices[0].in_flight = true;
+  SliceKeeper::Work work{.is_busy = true};
+  work.devices[0].has_work = true;
   for (int second = 0; second < 10; ++second) {
     keeper.Update(20'000, work, kStart + static_cast<std::uint64_t>(second) * kSecond);
     CHECK(keeper.State() == kInForce);

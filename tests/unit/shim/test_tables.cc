@@ -58,9 +58,9 @@ TEST_CASE("captures: a record that does not return does not block a capture for 
 
 TEST_CASE("captures: a process that exits no longer calls the runtime", "[captures]") {
   Captures captures;
-  CHECK_FALSE(captures.Forbid());
-  captures.ForbidForGood();
-  CHECK(captures.Forbid());
+  CHECK_FALSE(captures.AreCallsForbidden());
+  captures.ForbidCalls();
+  CHECK(captures.AreCallsForbidden());
 }
 
 TEST_CASE("stream table: a stream is found from its addition to its removal", "[streams]") {

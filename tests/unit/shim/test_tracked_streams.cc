@@ -35,19 +35,19 @@ TEST_CASE("a stream is found again, however many there are", "[streams]") {
 
 TEST_CASE("what is forgotten is another stream when it is found again", "[streams]") {
   TrackedStreams streams;
-  streams.Find(Key(16)).turn = 7;
-  streams.Find(Key(32)).turn = 8;
+  streams.Find(Key(16)).admissions = 7;
+  streams.Find(Key(32)).admissions = 8;
   std::uint32_t forgets = streams.Forgets();
   streams.Forget(Key(16));
   CHECK(streams.Forgets() != forgets);
   CHECK(streams.Known(Key(16)) == nullptr);
-  CHECK(streams.Find(Key(16)).turn == 0);
-  CHECK(streams.Find(Key(32)).turn == 8);
+  CHECK(streams.Find(Key(16)).admissions == 0);
+  CHECK(streams.Find(Key(32)).admissions == 8);
   forgets = streams.Forgets();
   streams.ForgetAll();
   CHECK(streams.Forgets() != forgets);
   CHECK(streams.Size() == 0);
-  CHECK(streams.Find(Key(32)).turn == 0);
+  CHECK(streams.Find(Key(32)).admissions == 0);
 }
 
 TEST_CASE("the stream of a thread that has ended is forgotten once it is idle and nobody records on it", "[streams]") {
@@ -87,10 +87,10 @@ TEST_CASE("rounds go on behind a stream that is gone", "[streams]") {
 TEST_CASE("the legacy default stream waits for blocking streams, and may not be marked beside them", "[streams]") {
   TrackedStreams streams;
   streams.NoteMade(Handle(32), true);
-  TrackedStream& non_blocking = streams.Find(Key(32));
-  CHECK(non_blocking.non_blocking);
-  CHECK_FALSE(TrackedStreams::IsWaitedFor(StreamKey{}, Key(32), non_blocking));
-  CHECK(TrackedStreams::IsWaitedFor(Key(32), Key(32), non_blocking));
+  TrackedStream& is_non_blocking = streams.Find(Key(32));
+  CHECK(is_non_blocking.is_non_blocking);
+  CHECK_FALSE(TrackedStreams::IsWaitedFor(StreamKey{}, Key(32), is_non_blocking));
+  CHECK(TrackedStreams::IsWaitedFor(Key(32), Key(32), is_non_blocking));
   CHECK(streams.MayMarkElsewhere(StreamKey{}));
   CHECK_FALSE(streams.MayMarkElsewhere(Key(2, 7)));
   // One that was not seen being made is taken for a blocking one.
@@ -131,7 +131,7 @@ TEST_CASE("a new session knows nothing of a stream's work, and all of the stream
   CHECK(stream.admitted == 0);
   CHECK(stream.activity.launches == 0);
   CHECK(stream.activity.stream == Key(16));
-  CHECK(stream.non_blocking);
+  CHECK(stream.is_non_blocking);
   CHECK(stream.pins == 1);
   CHECK(stream.own_marker == TrackedStream::kRecording);
   CHECK(stream.recorded_ns == 5);

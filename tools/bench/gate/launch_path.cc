@@ -162,7 +162,7 @@ double Threads(Client& client, unsigned threads, const Load& load) {
   std::vector<std::thread> running;
   for (char& stream : streams)
     client.StreamCreated(&stream, 0, 1);
-  client.AwaitWordUntil(0);  // as the agent does after the daemon has set the device's word
+  client.AwaitDecisionUntil(0);  // as the agent does after the daemon has set the device's word
   for (unsigned i = 0; i < threads; ++i) {
     running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], load); });
   }

@@ -1,9 +1,13 @@
 // A client library that counts every call and waits for nothing; XSCHEDD_CLIENT_LIB puts it in place of
-// libxschedd-client.so. With a priority other than 0, launches that can be timed get it as their stop event. Thread
-// rule: any thread; the data of the last call, one thread.
+// libxschedd-client.so. With a priority other than 0, launches that can be timed get it as their stop event. With
+// FAKE_CLIENT_HINT, another thread sets that weight while the start passes on the deadline. Thread rule: any thread;
+// the data of the last call, one thread.
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "client-shim/core/interface.h"
@@ -32,6 +36,15 @@ void SeeCancelState() {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
   if (state == PTHREAD_CANCEL_ENABLE) ++g_counts.cancellable;
 }
+// The first deadline comes from the start.
+void HintDuringStart() {
+  static std::atomic<bool> is_first{true};
+  const char* const weight = std::getenv("FAKE_CLIENT_HINT");
+  if (weight == nullptr || !is_first.exchange(false)) return;
+  const auto set = reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "xschedd_set_weight"));
+  std::thread([&] { set(static_cast<unsigned>(std::atoi(weight))); }).join();
+}
+
 const xschedd::abi::Word g_look{1};
 const Vendor* g_vendor = nullptr;
 
@@ -96,6 +109,7 @@ const ClientTable kTable = {
     [](std::uint64_t us) {
       SeeCancelState();
       g_counts.hints += static_cast<int>(us);
+      HintDuringStart();
       return XSCHEDD_OK;
     },
     [](void*, int) {
