@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/versions.h"
-#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/ask_daemon.h"
 #include "tools/xschedctl/render_config.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/table.h"
@@ -16,17 +16,15 @@ namespace xschedd::ctl {
 namespace {
 
 template <typename Request, typename Show>
-Outcome<ExitCode> Ask(const Request& request, const GlobalOptions& global, const Show& show) {
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  const auto answer = client->Call(request);
+Outcome<ExitCode> AskAndPrint(const Request& request, const GlobalOptions& global, const Show& show) {
+  const auto answer = AskDaemon(global, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(show(*answer));
   return ExitCode::kOk;
 }
 
 std::string ShowVersion(const v1::GetVersionResponse& answer) {
-  return fmt::format("daemon    {} (pid {}, ABI {}, layout {:016x}, up {})\n", Harmless(answer.version()), answer.pid(),
+  return fmt::format("daemon    {} (pid {}, ABI {}, layout {:016x}, up {})\n", OneLine(answer.version()), answer.pid(),
                      answer.abi_version(), answer.layout_hash(), Duration(answer.uptime_ms() * 1'000'000));
 }
 
@@ -45,7 +43,7 @@ Json VersionJson(const v1::GetVersionResponse* daemon) {
 Outcome<ExitCode> Version(const GlobalOptions& global) {
   // xschedctl's own version is printed even without a daemon: a bug report needs it.
   if (!global.json) Print(OwnVersion());
-  Outcome<ExitCode> outcome = Ask(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
+  Outcome<ExitCode> outcome = AskAndPrint(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
     return global.json ? Document("version", VersionJson(&answer)) : ShowVersion(answer);
   });
   if (!outcome && global.json) Print(Document("version", VersionJson(nullptr)));
@@ -55,7 +53,7 @@ Outcome<ExitCode> Version(const GlobalOptions& global) {
 constexpr const char* kDryRun = "(dry run: nothing was changed)\n";
 
 std::string Connected(std::uint64_t clients) {
-  return fmt::format("{} client{} connected\n", clients, clients == 1 ? "" : "s");
+  return Count(clients, "client") + " connected\n";
 }
 
 std::string ShowDisable(std::uint64_t clients, bool was_disabled, bool dry_run) {
@@ -75,7 +73,7 @@ std::string ShowEnable(std::uint64_t clients, bool was_enabled, bool dry_run) {
 Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("stats", "Show the daemon's counters");
   return {&command, [&global] {
-            return Ask(v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
+            return AskAndPrint(v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
               return global.json ? Document("stats", ToJson(stats)) : RenderStats(stats);
             });
           }};
@@ -88,7 +86,7 @@ Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::ReloadRequest request;
             request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::ReloadResponse& answer) {
+            return AskAndPrint(request, global, [&](const v1::ReloadResponse& answer) {
               return global.json ? Document("reload", ToJson(answer, *dry_run))
                                  : RenderReload(answer, *dry_run, global.Style());
             });
@@ -103,7 +101,7 @@ Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::DisableRequest request;
             request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::DisableResponse& answer) {
+            return AskAndPrint(request, global, [&](const v1::DisableResponse& answer) {
               return global.json ? Document("disable", {{"dry_run", *dry_run},
                                                         {"clients", answer.clients()},
                                                         {"was_disabled", answer.was_disabled()}})
@@ -120,7 +118,7 @@ Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::EnableRequest request;
             request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::EnableResponse& answer) {
+            return AskAndPrint(request, global, [&](const v1::EnableResponse& answer) {
               return global.json ? Document("enable", {{"dry_run", *dry_run},
                                                        {"clients", answer.clients()},
                                                        {"was_enabled", answer.was_enabled()}})
@@ -138,7 +136,7 @@ Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
             fmt::print(stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n");
             v1::DrainRequest request;
             request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::DrainResponse& answer) {
+            return AskAndPrint(request, global, [&](const v1::DrainResponse& answer) {
               return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
                                  : ShowDisable(answer.clients(), false, *dry_run);
             });

@@ -83,7 +83,7 @@ class Judge(unittest.TestCase):
             self.assertEqual(self.verdict(*findings), expected)
 
     def test_without_findings_the_verdict_is_unknown(self):
-        self.assertEqual(self.verdict(), ("unknown", "nothing could be looked at"))
+        self.assertEqual(self.verdict(), ("unknown", "nothing could be checked"))
 
     def test_findings_and_skips_are_kept(self):
         judged = frame.judge("sound", [OK, WARNING], [Skipped("a thing", "a reason")], "")
@@ -375,7 +375,7 @@ class NodeFacts(InFolder):
         self.file("sys/module/amdgpu/parameters/mes", "1\n")
         facts = node.read(str(self.folder))
         self.assertEqual(facts["amd"], [{"pci": "0002:c0:00.0", "isa": "gfx942", "compute_queues": "24", "compute_partition": "SPX",
-                                         "memory_partition": "not told"}])
+                                         "memory_partition": "not reported"}])
         self.assertEqual((facts["has_kfd"], facts["scheduler"]), (False, "MES"))
 
 

@@ -137,7 +137,7 @@ TEST_CASE("the kubelet's file is read as Go quotes") {
     INFO(wrong);
     CHECK_FALSE(ParseAnnotations(wrong));
   }
-  CHECK(ParseAnnotations("a=\"1\"\nb").error().what == "line 2 is no annotation, KEY=\"VALUE\"");
+  CHECK(ParseAnnotations("a=\"1\"\nb").error().what == "line 2 is not an annotation, KEY=\"VALUE\"");
 }
 
 TEST_CASE("a change of the file is told once, and what is forgotten is not told") {

@@ -42,7 +42,7 @@ def absence(answer: dict, pid: int, way: str) -> str:
     if answer["observes_only"]:
         return "the daemon only observes ([daemon] enforce = false)"
     if client is None:
-        return "it was no client of the daemon"
+        return "it was not a client of the daemon"
     devices = [one for one in client["devices"] if one["state"] not in ("untracked", "unknown")]
     # A daemon that was started in the middle may not have seen earlier work.
     if not devices or (way != KILLED and not any(one["submitted"] for one in devices)):
@@ -97,7 +97,7 @@ class Programs:
             try:
                 status = child.process.wait(max(0.1, limit - (time.monotonic() - begun)))
             except subprocess.TimeoutExpired:
-                return Outcome(failure=f"it came to no end within {limit:.0f} s")
+                return Outcome(failure=f"it did not end within {limit:.0f} s")
             if status != 0:
                 how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}: {child.log_tail()}"
                 return Outcome(failure=how)

@@ -78,25 +78,25 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
 
 # ---- PyTorch
 
-LOOK = ("import json, time; begun = time.monotonic(); import torch; took = time.monotonic() - begun; print(json.dumps({'version': "
+PROBE = ("import json, time; begun = time.monotonic(); import torch; took = time.monotonic() - begun; print(json.dumps({'version': "
         "torch.__version__, 'has_gpu': torch.cuda.is_available(), 'import_s': took}))")
 
 
 def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skipped]]:
     """PyTorch's properties natively ({}: not installed, or without a GPU), and whether it works under xschedd."""
     if is_stand_in():
-        return {}, [], [Skipped("PyTorch", "the software GPU executes no kernels of it; built-in kernels stood in")]
+        return {}, [], [Skipped("PyTorch", "the software GPU cannot run its kernels; built-in kernels were used instead")]
     if importlib.util.find_spec("torch") is None:
-        return {}, [], [Skipped("PyTorch", f"{sys.executable} has none; built-in kernels stood in")]
+        return {}, [], [Skipped("PyTorch", f"{sys.executable} has none; built-in kernels were used instead")]
     answers = {}
     for way in ("first", NATIVE, OURS):  # the first reads the files
-        command = [sys.executable, "-c", LOOK]
+        command = [sys.executable, "-c", PROBE]
         done = (place.run(scheduled(place, (), command), 180) if way == OURS else
                 place.run(command, 180, program_environment(place)))
         try:
             answers[way] = json.loads(done.stdout)
         except ValueError:
-            why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             if way != OURS:
                 return {}, [], [Skipped("PyTorch", f"it cannot be imported: {why}")]
             return answers[NATIVE], [Finding("error", f"import torch fails under xschedd alone: {why}", "please report it")], []
@@ -105,5 +105,5 @@ def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skippe
     found = [Finding("ok" if is_same else "error", f"import torch: PyTorch {ours['version']}, {ours['import_s'] / native['import_s']:.2f} "
                      f"times as long as natively{'' if is_same else '; it sees another GPU than without xschedd'}")]
     if not native["has_gpu"]:
-        return {}, found, [Skipped("two models in PyTorch", "this PyTorch sees no GPU; built-in kernels stood in")]
+        return {}, found, [Skipped("two models in PyTorch", "this PyTorch sees no GPU; built-in kernels were used instead")]
     return native, found, []

@@ -101,7 +101,7 @@ def ask(place: Place, *words: str) -> dict:
     if done.returncode == NO_PERMISSION:
         raise NotHere(f"this user may not use xschedctl {words[0]}")
     if done.returncode != 0:
-        raise ToolError(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        raise ToolError(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
     return json.loads(done.stdout)
 
 
@@ -139,14 +139,14 @@ def measure(place: Place, scene: Scene, seconds: float) -> Measured:
 
         def stretch(way: str, length: float) -> Dict[str, dict]:
             at = NATIVE if way == ALONE else way
-            chosen = names[:1] if way == ALONE else names
-            return rigs[at].stretch([tenants[at][name] for name in chosen], length,
-                                    {name: loads[name] for name in chosen if name in loads})
+            those = names[:1] if way == ALONE else names
+            return rigs[at].stretch([tenants[at][name] for name in those], length,
+                                    {name: loads[name] for name in those if name in loads})
 
-        its: Plan = plan(max(1.0, seconds - (time.monotonic() - begun)))
-        learn(rigs[OURS], tenants[OURS][names[0]], its.learn_s, lambda length: stretch(OURS, length))
-        rounds = [{way: stretch(way, its.stretch_s) for way in order_of([ALONE, NATIVE, OURS], number)}
-                  for number in range(its.rounds)]
+        chosen: Plan = plan(max(1.0, seconds - (time.monotonic() - begun)))
+        learn(rigs[OURS], tenants[OURS][names[0]], chosen.learn_s, lambda length: stretch(OURS, length))
+        rounds = [{way: stretch(way, chosen.stretch_s) for way in order_of([ALONE, NATIVE, OURS], number)}
+                  for number in range(chosen.rounds)]
         mode = mode_of(rigs[OURS], tenants[OURS][names[0]])
         digests = {way: {name: tenants[way][name].digests for name in names} for way in rigs}
         for rig in rigs.values():

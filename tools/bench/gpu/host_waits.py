@@ -34,6 +34,6 @@ class Waits:
         return timed_call
 
     def take_ms(self):
-        """The time since the last call of this."""
+        """The time that was waited since the last call of this function."""
         waited_ns, self.waited_ns = self.waited_ns, 0
         return waited_ns / 1e6

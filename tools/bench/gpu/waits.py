@@ -15,10 +15,10 @@ Kernel = Tuple[int, int, str]  # start, end, name
 
 @dataclass
 class Request:
-    """One request of the important tenant, analysed. Copies count as waiting: they run on separate engines."""
+    """Where the time of one request of the important tenant went. Copies count as waiting: they run on separate engines."""
 
     latency_ms: float
-    told_ms: Optional[float]  # from its arrival until the daemon knew the tenant busy
+    known_ms: Optional[float]  # from its arrival until the daemon knew the tenant busy
     shut_ms: Optional[float]  # until the daemon had shut the others' gates
     others_before_ms: float  # others' kernels ran, before its own first
     idle_before_ms: float  # nothing ran, before its own first: the host, the driver, a context switch
@@ -53,9 +53,9 @@ def covered(intervals: Sequence[Interval], begin: int, end: int) -> int:
     return total
 
 
-def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], others: Dict[str, Sequence[Kernel]],
-               told: Sequence[int] = (), shut: Sequence[int] = ()) -> List[Request]:
-    """`requests`: begin, and latency in ms; `told`, `shut`: when the daemon learnt that the tenant was busy, and shut others'
+def analyse(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], others: Dict[str, Sequence[Kernel]],
+               known: Sequence[int] = (), shut: Sequence[int] = ()) -> List[Request]:
+    """`requests`: begin, and latency in ms; `known`, `shut`: when the daemon learnt that the tenant was busy, and shut others'
     gates for it. A request without kernels of its own (the recorder loses some) is left out."""
     everybody = sorted((start, end, name, tenant) for tenant, kernels in others.items() for start, end, name in kernels)
     union = merged([(start, end) for start, end, _, _ in everybody])
@@ -77,7 +77,7 @@ def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], oth
         # Time in which kernels of two tenants run side by side counts as the request's own.
         between = sum(covered(union, end, start) for (_, end), (start, _) in zip(mine, mine[1:]))
         result.append(Request(
-            latency_ms=latency_ms, told_ms=since(told, begun, ended), shut_ms=since(shut, begun, ended),
+            latency_ms=latency_ms, known_ms=since(known, begun, ended), shut_ms=since(shut, begun, ended),
             others_before_ms=before / 1e6, idle_before_ms=(first - begun - before) / 1e6, own_ms=own_ns / 1e6,
             others_between_ms=between / 1e6, idle_between_ms=(last - first - own_ns - between) / 1e6,
             after_ms=(ended - last) / 1e6, first_left_ms=left / 1e6, later=len(later),
@@ -92,7 +92,7 @@ def since(moments: Sequence[int], begun: int, ended: int) -> Optional[float]:
     return (moments[index] - begun) / 1e6 if index < len(moments) and moments[index] < ended else None
 
 
-PARTS = ("latency_ms", "told_ms", "shut_ms", "others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms",
+PARTS = ("latency_ms", "known_ms", "shut_ms", "others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms",
          "after_ms", "first_left_ms", "later", "later_ms", "tenants")
 
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tools/xschedctl/doctor/checks.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -90,8 +91,7 @@ Findings CheckService(const Facts& facts) {
     findings.push_back(Warning("xschedd.service is " + state, "systemctl enable --now xschedd"));
   }
   if (service.restarts != 0) {
-    findings.push_back(Warning("systemd has restarted xschedd " + std::to_string(service.restarts) +
-                                   (service.restarts == 1 ? " time" : " times"),
+    findings.push_back(Warning("systemd has restarted xschedd " + Count(service.restarts, "time"),
                                "see journalctl -u xschedd for the reason"));
   }
   if (service.watchdog.empty() || service.watchdog == "0" || service.watchdog == "infinity") {
