@@ -97,6 +97,8 @@ TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
           {"client socket", Level::kError, "is not a socket", [](Facts& f) { f.client_socket.is_socket = false; }},
           {"client socket", Level::kError, "nothing listens",
            [](Facts& f) { f.client_socket.connect_error = ECONNREFUSED; }},
+          {"client socket", Level::kError, "it is stopped, or hangs; restart it",
+           [](Facts& f) { f.client_socket.connect_error = EAGAIN; }},
           {"client socket", Level::kError, "your programs run unscheduled",
            [](Facts& f) { f.client_socket.connect_error = EACCES; }},
           {"client socket", Level::kError, "File name too long",

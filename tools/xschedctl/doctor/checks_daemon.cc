@@ -17,6 +17,10 @@ Findings CheckSocket(const SocketFacts& socket) {
   if (socket.connect_error == ECONNREFUSED) {
     return {Broken("no daemon: nothing listens on " + socket.path, kStart)};
   }
+  if (socket.connect_error == EAGAIN) {
+    return {Broken("the daemon accepts no connection on " + socket.path + ": it is stopped, or hangs",
+                   "restart it: systemctl restart xschedd")};
+  }
   if (socket.connect_error != 0 && socket.connect_error != EACCES) {
     return {Broken("cannot connect to " + socket.path + ": " + std::strerror(socket.connect_error), kStart)};
   }
