@@ -360,7 +360,7 @@ class Fleet:
         expect("it ran" in said.splitlines() and "xsched" not in said, f"the job: {said}")
         expect("gpu-priority" not in run("srun", "--help"), "the option is there")
         run("sh", "-c", "apt-get install -y -q --no-install-recommends /opt/test/packages/xschedd-slurm_*.deb")
-        expect("gpu-priority" in run("srun", "--help"), "the option is not there again")
+        expect("gpu-priority" in run("srun", "--help"), "the option has not come back")
         run("apt-get", "purge", "-y", "-q", "xschedd-slurm")
         left = run("find", "/etc", "-path", "/etc/slurm/*xschedd*", "-o", "-name", "slurm.toml*")
         expect(not left, f"files are left: {left}")

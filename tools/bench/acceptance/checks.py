@@ -47,7 +47,7 @@ def one_core() -> int:
 
 def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
     """Pairs (ns natively, ns under xschedd) of adjacent runs, of untracked and of tracked launches."""
-    begun, pairs, skipped = time.monotonic(), {False: [], True: []}, []
+    started, pairs, skipped = time.monotonic(), {False: [], True: []}, []
     program = Program("launches", "launches", "0x0", HIGH)
     with Children(place.folder) as children:
         rigs = {way: TurnsRig(place, children, way) for way in (NATIVE, OURS)}
@@ -58,7 +58,7 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
             if is_tracked:
                 beside = rigs[OURS].start(Program("beside", "request", "1x100", LOW))
                 rigs[OURS].wait_ready()
-            rounds = max(2, min(8, int((seconds - (time.monotonic() - begun)) / (2 if is_tracked else 4) / 1.0)))
+            rounds = max(2, min(8, int((seconds - (time.monotonic() - started)) / (2 if is_tracked else 4) / 1.0)))
             for number in range(-1, rounds):
                 taken = {}
                 for way in (NATIVE, OURS) if number % 2 == 0 else (OURS, NATIVE):

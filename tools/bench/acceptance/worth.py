@@ -80,10 +80,10 @@ def times_of(values: Dict[str, List[float]]) -> List[Table]:
 def gates(place: Place) -> Dict[str, List[float]]:
     path, answers, high, low = turns.events_of(place, min(WATCHED_S, place.left_s() / 4))
     busy, shut, opened = moments(path, high, low)
-    requests = [(begun, begun + round(ms * 1e6)) for begun, ms in answers["service"]["requests"]]
+    requests = [(started, started + round(ms * 1e6)) for started, ms in answers["service"]["requests"]]
 
     def since(times: List[int]) -> List[float]:
-        found = [waits.since(times, begun, ended) for begun, ended in requests]
+        found = [waits.since(times, started, ended) for started, ended in requests]
         return [value for value in found if value is not None]
 
     return {"from a request until the daemon knows of it": since(busy), "from a request until the others' gates are shut": since(shut),

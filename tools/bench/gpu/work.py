@@ -116,10 +116,10 @@ class Decode:
         self.text = []
         for _ in range(TOKENS):
             self.waits.take_ms()
-            begun = time.monotonic_ns()
+            started = time.monotonic_ns()
             self.graph.replay()
             self.text.append(self.token.item())
-            self.token_ms.append((time.monotonic_ns() - begun) / 1e6)
+            self.token_ms.append((time.monotonic_ns() - started) / 1e6)
             self.wait_ms.append(self.waits.take_ms())
 
     def digest(self):

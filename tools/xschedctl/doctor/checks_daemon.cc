@@ -12,7 +12,7 @@ constexpr char kStart[] = "start it: systemctl start xschedd; or give --runtime-
 
 // What is wrong with a socket for every user. Empty: it accepts connections, or refuses only this user.
 Findings CheckSocket(const SocketFacts& socket) {
-  if (!socket.exists) return {Broken("no daemon: " + socket.path + " is not there", kStart)};
+  if (!socket.exists) return {Broken("no daemon: " + socket.path + " does not exist", kStart)};
   if (!socket.is_socket) return {Broken(socket.path + " is not a socket", "move it away and restart xschedd")};
   if (socket.connect_error == ECONNREFUSED) {
     return {Broken("no daemon: nothing listens on " + socket.path, kStart)};

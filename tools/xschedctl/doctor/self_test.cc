@@ -84,13 +84,13 @@ class Test {
     if (is_comparable_ && !Until([&] { return IsHeldForHigh(); })) {
       return Fail("the lower client is not held while the higher one works", kSeeLog);
     }
-    const std::uint64_t begun = MonotonicNs();
+    const std::uint64_t start = MonotonicNs();
     const std::uint64_t held = HeldNs();
     const std::uint64_t low = CountOf(low_);
     const std::uint64_t high = CountOf(high_);
     std::this_thread::sleep_for(kContest);
     const std::uint64_t part = HeldNs() - held;
-    const std::uint64_t whole = MonotonicNs() - begun;
+    const std::uint64_t whole = MonotonicNs() - start;
     const std::string said =
         fmt::format("while the higher one worked the lower was held for {} of {} and launched {}, the higher {}",
                     Share(std::min(part, whole), whole), Duration(whole), Count(CountOf(low_) - low, "time"),
