@@ -11,7 +11,7 @@ namespace xschedd::ctl {
 Command AddMetrics(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("metrics", "Show the daemon's metrics, as Prometheus would scrape them");
   const auto prometheus = std::make_shared<bool>(false);
-  command.AddFlag("--prometheus", *prometheus, "in Prometheus's older text format 0.0.4 instead of OpenMetrics");
+  command.AddFlag("--prometheus", *prometheus, "use Prometheus's older text format 0.0.4 instead of OpenMetrics");
   return {&command, [&global, prometheus]() -> Outcome<ExitCode> {
             v1::GetMetricsRequest request;
             if (*prometheus) request.set_format(v1::METRICS_FORMAT_PROMETHEUS);

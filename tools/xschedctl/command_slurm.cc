@@ -209,12 +209,12 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   sync.AddOption("--limits", step->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   CommandSyntax& checking = slurm.AddCommand("check", "Check the file of limits, and show which priority a job has");
-  checking.AddOption("--partition", check->job.partition, "of the job");
-  checking.AddOption("--qos", check->job.qos, "of the job");
-  checking.AddOption("--account", check->job.account, "of the job");
-  checking.AddOption("--nice", check->nice, "of the job");
-  checking.AddOption("--slurm-priority", check->job.priority, "of the job");
-  checking.AddOption("--gpu-priority", check->requested, "what the user asks for");
+  checking.AddOption("--partition", check->job.partition, "the job's partition");
+  checking.AddOption("--qos", check->job.qos, "its QOS");
+  checking.AddOption("--account", check->job.account, "its account");
+  checking.AddOption("--nice", check->nice, "its nice");
+  checking.AddOption("--slurm-priority", check->job.priority, "its priority in Slurm");
+  checking.AddOption("--gpu-priority", check->requested, "what its user asks for");
   checking.AddOption("--limits", check->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   return {{&begin, WithoutJson(global, [=, &global] { return Begin(*step, global); })},

@@ -142,8 +142,8 @@ TEST_CASE("a mistake in the file of limits has its line") {
   CHECK(Mistake("by_slurm_priority = [1]\n").find("is not a table") != std::string::npos);
   CHECK(Mistake("[[by_slurm_priority]]\npriority = 1\n").find("give it at_least and priority") != std::string::npos);
   CHECK(Mistake("[[by_slurm_priority]]\nat_least = -1\npriority = 1\n").starts_with("slurm.toml:2:12: "));
-  CHECK(Mistake("[partition.high\n").starts_with("slurm.toml:1: "));
-  CHECK(Mistake(std::string("a\0b", 3)).starts_with("slurm.toml:1: "));
+  CHECK(Mistake("[partition.high\n").starts_with("slurm.toml:1:"));
+  CHECK(Mistake(std::string("a\0b", 3)).starts_with("slurm.toml:1:"));
 }
 
 TEST_CASE("an absent file of limits is one without limits; one that cannot be read is a mistake") {
