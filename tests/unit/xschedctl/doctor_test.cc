@@ -93,7 +93,8 @@ TEST_CASE("the doctor finds nothing wrong with a good system", "[doctor]") {
 TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
   Examine(
       {
-          {"client socket", Level::kError, "does not exist; start it", [](Facts& f) { f.client_socket.exists = false; }},
+          {"client socket", Level::kError, "does not exist; start it",
+           [](Facts& f) { f.client_socket.exists = false; }},
           {"client socket", Level::kError, "is not a socket", [](Facts& f) { f.client_socket.is_socket = false; }},
           {"client socket", Level::kError, "nothing listens",
            [](Facts& f) { f.client_socket.connect_error = ECONNREFUSED; }},
