@@ -147,7 +147,7 @@ class Resume(InFolder):
 
     def begin(self, results=None, text=None):
         self.file("results.json", json.dumps(results) if text is None else text)
-        return program.begun(str(self.folder), {**HEADER, "date": "20270101-000000", "minutes": 3.0}, self.NAMES)
+        return program.resume(str(self.folder), {**HEADER, "date": "20270101-000000", "minutes": 3.0}, self.NAMES)
 
     def refused(self, pattern, results=None, text=None):
         with self.assertRaisesRegex(Exception, pattern) as caught:
@@ -165,7 +165,7 @@ class Resume(InFolder):
         for name in (None, "results.json.new"):
             if name:
                 self.file(name, '{"sch')
-            header, sections = program.begun(str(self.folder), HEADER, self.NAMES)
+            header, sections = program.resume(str(self.folder), HEADER, self.NAMES)
             self.assertEqual((header, sections), (HEADER, []))
 
     def test_a_report_of_another_node_or_device_is_refused(self):
@@ -462,7 +462,7 @@ class Results(InFolder):
 
     def test_a_report_that_is_no_result_is_refused(self):
         for results, name, word in ((report(section(), host="node7"), "a", "names its host"), ({}, "a", "is not of xschedctl/acceptance/1"),
-                                    (report(section()), "../a", "no name of a file")):
+                                    (report(section()), "../a", "is not a file name")):
             status, said, written = self.take(results, name)
             self.assertEqual((status, len(said.splitlines()), written), (1, 1, []))
             self.assertIn(word, said)
