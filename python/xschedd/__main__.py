@@ -1,4 +1,4 @@
-"""`python -m xschedd ARG...`: xschedctl, the one that came with this package if there is one, else that of the PATH."""
+"""`python -m xschedd ARG...` runs xschedctl: the one that came with this package, else the one in PATH."""
 from __future__ import annotations
 
 import os

@@ -1,6 +1,6 @@
-"""What the daemon knows, by `xschedctl --json`: for scripts of administrators, who may use its admin socket.
+"""The daemon's clients, devices and events, from `xschedctl --json`.
 
-The answers are xschedctl's JSON as it is (docs/reference/xschedctl.md): a newer release may add keys. Thread rule: any thread.
+The answers are xschedctl's JSON as it is (docs/reference/json.md); a newer release may add keys. Thread rule: any thread.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ class ClientDevice(TypedDict):
     passthrough: int
     recent_ns: int
     recent_gpu_ns: int
+    slice_wanted_us: int
+    slice_us: int
+    slice: str
+    memory_bytes: Optional[int]
 
 
 class Queue(TypedDict):
@@ -43,6 +47,21 @@ class Passed(TypedDict):
     count: int
 
 
+class Claim(TypedDict):
+    name: str
+    text: str
+    labels: dict[str, str]
+
+
+class Benefit(TypedDict):
+    mode: str
+    slower_percent: float
+    tail_percent: float
+    comparisons: int
+    held_percent: float
+    is_settled: bool
+
+
 class Client(TypedDict):
     id: int
     pid: int
@@ -54,12 +73,17 @@ class Client(TypedDict):
     group: str
     priority_hint: Optional[int]
     priority_admin: Optional[int]
+    priority_owner: Optional[int]
     priority_effective: int
     priority_source: str
+    claim: Optional[Claim]
+    latency: str
     weight: int
     late: int
     passed: list[Passed]
+    benefit: Optional[Benefit]
     hold: bool
+    hold_by_admin: bool
     runtime: str
     route: str
     client_version: str
@@ -79,6 +103,7 @@ class Device(TypedDict):
 
 
 class Event(TypedDict):
+    schema: str
     time_ns: int
     unix_ms: int
     kind: str
@@ -88,6 +113,8 @@ class Event(TypedDict):
     priority: int
     weight: int
     count: int
+    claim: str
+    labels: dict[str, str]
     reason: str
     rule: str
     for_pid: int
@@ -95,7 +122,7 @@ class Event(TypedDict):
 
 
 class CtlError(RuntimeError):
-    """xschedctl said no; the text is its own, with cause and remedy. `code`: its exit code; None: it is not there."""
+    """xschedctl failed; the text is its own, with cause and remedy. `code`: its exit status; None: it is not installed."""
 
     def __init__(self, text: str, code: Optional[int] = None) -> None:
         super().__init__(text)
@@ -103,11 +130,11 @@ class CtlError(RuntimeError):
 
 
 class NoDaemonError(CtlError):
-    """No daemon runs there."""
+    """No daemon serves that folder."""
 
 
 class NotPermittedError(CtlError):
-    """Only root and the group xschedd may ask."""
+    """This user may not ask that."""
 
 
 _ERRORS = {3: NoDaemonError, 4: NotPermittedError}
@@ -118,7 +145,7 @@ def _find() -> str:
     for path in (found, "/usr/bin/xschedctl", "/usr/local/bin/xschedctl"):
         if path and os.access(path, os.X_OK):
             return path
-    raise CtlError("xschedctl is not there; install it, add its folder to PATH, or set XSCHEDCTL to its path")
+    raise CtlError("there is no xschedctl; install it, add its folder to PATH, or set XSCHEDCTL to its path")
 
 
 def _command(runtime_dir: Optional[str], words: list[str]) -> list[str]:
@@ -146,7 +173,7 @@ def _ask(runtime_dir: Optional[str], *words: str) -> Any:
 
 
 def clients(*, runtime_dir: Optional[str] = None) -> list[Client]:
-    """Who has a session with the daemon, as `xschedctl ps` shows it. NoDaemonError, NotPermittedError, CtlError."""
+    """The clients that have a session, as `xschedctl ps` shows them. Raises NoDaemonError, NotPermittedError, CtlError."""
     found: list[Client] = _ask(runtime_dir, "ps")["clients"]
     return found
 
@@ -158,8 +185,8 @@ def devices(*, runtime_dir: Optional[str] = None) -> list[Device]:
 
 
 class Events:
-    """An iterator over events, with its own xschedctl behind it. Ended by close(), the end of a `with` block, or its last
-    reference."""
+    """An iterator over events, from an xschedctl process of its own. close(), the end of a `with` block, or the end of its
+    last reference ends that process."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -203,7 +230,7 @@ class Events:
 
 
 def events(*, follow: bool = False, replay: bool = False, runtime_dir: Optional[str] = None) -> Events:
-    """What happened and why: alone, what the daemon remembers, and the end; with `follow`, what happens from now on, until
-    it is closed; with `replay` as well, first the one and then the other. Errors come with the first event."""
+    """What happened and why. Without arguments: the events that the daemon remembers. With `follow`: events from now on,
+    until it is closed; with `replay` as well, the remembered ones first. An error is raised instead of the first event."""
     return Events(_command(runtime_dir, ["events", *(["--follow"] if follow else []),
                                          *(["--replay"] if replay and follow else [])]))

@@ -1,4 +1,4 @@
-"""What this process would like: priority, weight, deadline, group; and holding its own work.
+"""This process's hints (priority, weight, deadline, group), and holds of its own work.
 
 Thread rule: any thread. Of several `with` blocks at once, in whatever threads, the one entered last counts.
 """
@@ -22,7 +22,7 @@ LONGEST_US = 3_600_000_000
 
 class _Unset:
     def __repr__(self) -> str:
-        return "<as it is>"
+        return "<unchanged>"
 
 
 _UNSET = _Unset()
@@ -74,11 +74,11 @@ def hint(
     weight: Union[int, None, _Unset] = _UNSET,
     deadline_ms: Union[float, None, _Unset] = _UNSET,
 ) -> Result:
-    """Says what a stream would like, or, without one, the whole process. None takes a hint back.
+    """Gives a hint for a stream or, without one, for the whole process. None removes a hint.
 
-    `stream`: a number, None (the default stream), or an object with `.cuda_stream`. A stream must exist, and its hints go
-    with it. The process as a whole asks for the highest priority and weight of its own and its streams' hints; a deadline is
-    the stream's own. Returns OK only if the daemon was told all.
+    `stream`: a number, None (the default stream), or an object with `.cuda_stream`. A stream must exist, and its hints end
+    with it. The process asks for the highest priority and weight among its own and its streams' hints; a deadline is the
+    stream's own. Returns OK only if all hints reached the daemon.
     """
     given: list[tuple[str, int]] = []
     if not isinstance(priority, _Unset):
@@ -96,13 +96,13 @@ def hint(
 
 
 class _Blocks:
-    """The `with` blocks of one kind that are open: the last one's value is said; after the last, what was before."""
+    """The open `with` blocks of one kind: the value of the one entered last applies; after all, the value from before."""
 
-    def __init__(self, say: Callable[[Any], Result], read: Callable[[], Any]) -> None:
+    def __init__(self, apply: Callable[[Any], Result], read: Callable[[], Any]) -> None:
         self._lock = threading.Lock()
         self._open: list[tuple[object, Any]] = []
         self._before: Any = None
-        self._say = say
+        self._apply = apply
         self._read = read
 
     def enter(self, key: object, value: Any) -> Result:
@@ -110,23 +110,23 @@ class _Blocks:
             if not self._open:
                 self._before = self._read()
             self._open.append((key, value))
-            return self._say(value)
+            return self._apply(value)
 
     def leave(self, key: object) -> None:
         with self._lock:
             was_last = self._open[-1][0] is key
             self._open = [entry for entry in self._open if entry[0] is not key]
             if was_last:
-                self._say(self._open[-1][1] if self._open else self._before)
+                self._apply(self._open[-1][1] if self._open else self._before)
 
 
 class _Block(contextlib.ContextDecorator):
-    """A value that holds for a `with` block, or, as a decorator, for a function's calls. `result` says what became of it."""
+    """A value that applies during a `with` block or, as a decorator, during a function's calls. `result`: of the hint."""
 
     def __init__(self, blocks: _Blocks, value: Any) -> None:
         self._blocks = blocks
         self._value = value
-        self._keys: list[object] = []  # one block may be entered again inside itself, as a recursive function's
+        self._keys: list[object] = []  # a block may be entered again inside itself, such as a recursive function's
         self.result: Optional[Result] = None
 
     def _recreate_cm(self) -> _Block:
@@ -149,7 +149,7 @@ _deadlines = _Blocks(lambda value: hint(deadline_ms=value), lambda: _library.sta
 
 
 def priority(value: int) -> _Block:
-    """`with xschedd.priority(20): ...` (or as a decorator): the process asks for this priority meanwhile, -100 to 100."""
+    """`with xschedd.priority(20): ...`, or as a decorator: the process asks for this priority meanwhile, -100 to 100."""
     _priority(value)
     return _Block(_priorities, value)
 
@@ -161,13 +161,13 @@ def weight(value: int) -> _Block:
 
 
 def deadline(ms: float) -> _Block:
-    """`with xschedd.deadline(16.6): ...`: bursts of work that begin meanwhile want to be done within so many ms."""
+    """`with xschedd.deadline(16.6): ...`: bursts of work that begin meanwhile should finish within this many ms."""
     _deadline(ms)
     return _Block(_deadlines, ms)
 
 
 def group(name: str) -> Result:
-    """Processes of one user that name the same group are scheduled as one. To be said before the first GPU work."""
+    """Processes of one user that name the same group are scheduled as one. Call it before the first GPU work."""
     encoded = name.encode()
     if len(encoded) > 255 or b"\0" in encoded:
         raise ValueError("the name of a group has at most 255 bytes, and no null")
@@ -184,8 +184,8 @@ def _device(device: Optional[int]) -> int:
 
 
 def hold(seconds: float, *, device: Optional[int] = None, stream: Stream = PROCESS) -> Result:
-    """Calls that submit GPU work wait from now on, until release() or for so long at most: all of this process's, or those
-    to one device or stream. Works without a daemon; a thread that is to release must not submit itself."""
+    """From now on, calls that submit GPU work wait until release(), but no longer than `seconds`: all of this process's, or
+    those to one device or stream. Works without a daemon. The thread that releases must not submit work itself."""
     us = _microseconds(seconds, 1e6, "seconds")
     if stream is PROCESS:
         return call("xschedd_hold", _device(device), us)
@@ -205,7 +205,7 @@ def release(*, device: Optional[int] = None, stream: Stream = PROCESS) -> Result
 
 def schedule_streams(on: bool = True) -> Result:
     """From now on, submissions to a stream wait while a more important stream of this process has work on the same device;
-    False: no longer. Works without a daemon. A stream's priority is its hint, else the negative of what it was made with."""
+    False ends that. Works without a daemon. A stream's priority is its hint, else the negative of its native priority."""
     return call("xschedd_schedule_streams", int(bool(on)))
 
 

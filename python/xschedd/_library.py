@@ -1,6 +1,6 @@
-"""The C API (xschedd.h) by ctypes: its functions as the preloaded shim exports them, and its two structures.
+"""The C API (xschedd.h) by ctypes: its functions, as the preloaded shim exports them, and its two structures.
 
-Nothing is loaded: the functions are looked for in the process as it is. Thread rule: any thread.
+Nothing is loaded: the functions are looked up in this process. Thread rule: any thread.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ MAX_DEVICES = 64
 
 
 class Result(enum.IntEnum):
-    """What became of a hint. True where the daemon was told."""
+    """What became of a hint. True if it reached the daemon."""
 
     OK = 0
     NOT_CONNECTED = -2  # no GPU work yet, no daemon, or refused by it; hints of the process are remembered
     INERT = -3  # this process is not scheduled, for good
-    NO_SHIM = -4  # no shim in this process, or an older one
-    TOO_LATE = -5  # group: there was GPU work already
+    NO_SHIM = -4  # no shim in this process, or one without that function
+    TOO_LATE = -5  # group: there has been GPU work already
 
     __str__ = enum.Enum.__str__
 
@@ -35,7 +35,7 @@ class State(enum.IntEnum):
 
     NO_SHIM = -1  # the program was not started by `xschedctl run`, nor with the shim in LD_PRELOAD
     IDLE = 0  # no GPU work yet
-    UNSCHEDULED = 1  # no daemon at the moment; it is tried again
+    UNSCHEDULED = 1  # no daemon at the moment; the shim tries again
     SCHEDULED = 2  # a session with the daemon
     INERT = 3  # disabled, a child of fork, or the private library is missing
 
@@ -44,7 +44,7 @@ class State(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """This process, as its shim sees it. Counts are of what was tracked, over all devices."""
+    """This process, as its shim sees it. Counts are for tracked work, over all devices."""
 
     state: State
     client_id: int = 0
@@ -125,7 +125,7 @@ def _find(name: str) -> Optional[Callable[..., Any]]:
     if name not in _found:
         try:
             function = getattr(ctypes.CDLL(None), name)
-        except (AttributeError, OSError):  # OSError: a Python that is linked statically
+        except (AttributeError, OSError):  # OSError: a statically linked Python
             function = None
         else:
             function.argtypes = _ARGUMENTS[name]
@@ -135,7 +135,7 @@ def _find(name: str) -> Optional[Callable[..., Any]]:
 
 
 def call(name: str, *arguments: Any) -> Result:
-    """A function of the C API that returns a result. ValueError if the shim calls an argument invalid."""
+    """Calls a function of the C API that returns a result. ValueError if the shim refuses an argument."""
     function = _find(name)
     if function is None:
         return Result.NO_SHIM
@@ -144,7 +144,7 @@ def call(name: str, *arguments: Any) -> Result:
         raise ValueError(f"{name}{arguments}: an argument is out of range")
     try:
         return Result(answer)
-    except ValueError:  # of a newer shim
+    except ValueError:  # a newer shim's
         return Result.NOT_CONNECTED
 
 
@@ -179,7 +179,7 @@ def is_scheduled() -> bool:
 
 
 def device_status(device: int) -> Optional[DeviceStatus]:
-    """This process on one device, by the ordinal that it knows it by (as torch does). None without a session."""
+    """This process on one of its devices, by the process's own ordinal (torch's). None without a session."""
     if not 0 <= device < MAX_DEVICES:
         raise ValueError(f"device {device} is out of range; give 0 to {MAX_DEVICES - 1}")
     raw = _DeviceStatus(size=ctypes.sizeof(_DeviceStatus))

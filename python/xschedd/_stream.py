@@ -1,4 +1,4 @@
-"""What may stand for a stream: a number, None for the default stream, or an object of a framework that has the number."""
+"""What a stream argument may be: a number, None for the default stream, or a framework's object that has the number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Stream = Union[None, int, Any]
 
 
 class _Process:
-    """Instead of a stream: the process as a whole."""
+    """Stands for the whole process, in place of a stream."""
 
     def __repr__(self) -> str:
         return "the process"
@@ -26,15 +26,15 @@ def handle_of(stream: Stream) -> Optional[int]:
     if stream is None:
         return None
     if isinstance(stream, bool):
-        raise TypeError("a stream is no truth value")
+        raise TypeError("a stream cannot be a bool")
     if isinstance(stream, ctypes.c_void_p):
         return stream.value
     if isinstance(stream, int):
         if not 0 <= stream < 1 << 64:
-            raise ValueError(f"{stream} is no stream")
+            raise ValueError(f"{stream} is not a stream")
         return stream
     for attribute in _ATTRIBUTES:
         inner = getattr(stream, attribute, None)
         if inner is not None and inner is not stream:
             return handle_of(inner)
-    raise TypeError(f"{type(stream).__name__} is no stream; give a number, None, or an object with .cuda_stream")
+    raise TypeError(f"{type(stream).__name__} is not a stream; give a number, None, or an object with .cuda_stream")

@@ -165,7 +165,7 @@ class Control(unittest.TestCase):
             self.skipTest("xschedctl is installed")
         self.pretend("")
         os.environ["XSCHEDCTL"] += "-not"
-        with self.assertRaisesRegex(xschedd.CtlError, "xschedctl is not there; install it"):
+        with self.assertRaisesRegex(xschedd.CtlError, "there is no xschedctl; install it"):
             xschedd.clients()
 
     def test_answers(self):

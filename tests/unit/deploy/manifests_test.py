@@ -130,7 +130,7 @@ class Names(unittest.TestCase):
     def test_the_options_are_the_daemons(self):
         program, *words = container("xschedd")["command"]
         self.assertEqual(program, "/usr/sbin/xschedd")
-        known = set(re.findall(r'syntax\.Add(?:Option|Flag)\("(--[a-z-]+)"', read("daemon/main.cc")))
+        known = set(re.findall(r'syntax\.Add(?:Option|Flag)\(\s*"(--[a-z-]+)"', read("daemon/main.cc")))
         self.assertIn("--config", known)
         for word in words:
             self.assertTrue(word in known or word == "/etc/xschedd/xschedd.toml", word)

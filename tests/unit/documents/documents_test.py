@@ -116,6 +116,18 @@ class Links(Case):
         self.assertEqual(broken, [])
         self.assertGreater(looked_at, 50)
 
+    def test_each_path_to_a_source_that_a_page_names_exists(self):
+        planned = re.compile(r"NAME|lottery")  # of a file that the reader writes
+        folders = "|".join(("client-shim", "common", "daemon", "deploy", "proto", "python", "systemd", "tests", "tools"))
+        broken, looked_at = [], 0
+        for at, text in pages(frozen=False).items():
+            for path in re.findall(rf"(?<![\w./@-])((?:{folders})/[\w./-]*\w)(?![\w*{{<])", text):
+                looked_at += 1
+                if not planned.search(path) and not any((ROOT / (path + end)).exists() for end in ("", ".in")):
+                    broken.append(f"{at}: {path}")
+        self.assertEqual(broken, [])
+        self.assertGreater(looked_at, 100)
+
     def test_each_runbook_is_a_heading(self):
         found = re.findall(r"runbook_url: file://@docdir@/(\S+)#(\S+)", read("systemd/monitoring/prometheus-alerts.yml"))
         self.assertTrue(found)
@@ -240,6 +252,34 @@ class Settings(Case):
                 with self.subTest(f"{table}.{key}"):
                     self.says(described[f"[{table}]"], rf"^\.It Ic {key} Pq .*, {value}$", "xschedd.toml(5)")
 
+    def test_the_plugins_files_have_every_key(self):
+        """nri.toml and slurm.toml describe what their parsers know."""
+        for path, parser in (("tools/nri/nri.toml", "tools/nri/settings.cc"),
+                             ("tools/slurm/slurm.toml", "tools/xschedctl/slurm/limits.cc")):
+            keys = {key for known in re.findall(r"OnlyKeys\([^{};]*\{([^}]*)\}", read(parser)) for key in re.findall(r'"(\w+)"', known)}
+            said = set(re.findall(r"^#? ?(\w+) = ", read(path), re.MULTILINE))
+            said |= set(re.findall(r"^#? ?\[+(\w+)", read(path), re.MULTILINE))
+            with self.subTest(path):
+                self.assertGreater(len(keys), 4)
+                self.assertEqual(said, keys)
+
+    def test_the_plugins_defaults(self):
+        code = dict(re.findall(r"^  (?:int|std::uint32_t) (\w+) = (\d+);", read("tools/nri/settings.h"), re.MULTILINE))
+        self.assertEqual(set(code), {"ceiling", "weight_ceiling"})
+        for key, value in code.items():
+            self.says(read("tools/nri/nri.toml"), rf"^# {key} = {value}$", "nri.toml")
+        limits = dict(re.findall(r"\b(\w+) = ([\d']+);", read("tools/xschedctl/slurm/limits.h")))
+        self.says(read("tools/slurm/slurm.toml"), rf"^#nice_unit = {number(limits['nice_unit'])}$", "slurm.toml")
+        words = dict(re.findall(r'\{"(\w+)", (-?\d+)\}', read("tools/xschedctl/slurm/limits.h")))
+        self.assertEqual(dict(re.findall(r"^#(low|normal|high) = (-?\d+)$", read("tools/slurm/slurm.toml"), re.MULTILINE)), words)
+
+    def test_the_annotations_of_pods(self):
+        words = re.search(r"kWords\[\] = \{(.*?)\}", read("tools/nri/translate.cc")).group(1)
+        known = {f"xschedd.io/{word}" for word in re.findall(r'"(\w+)"', words)}
+        self.assertEqual(set(re.findall(r"^\| `(xschedd\.io/\w+)` \|", read("docs/how-to/nri.md"), re.MULTILINE)), known)
+        listed = re.search(r"^ANNOTATIONS = \{(.*?)\}", read("tests/unit/deploy/manifests_test.py"), re.MULTILINE).group(1)
+        self.assertEqual(set(re.findall(r'"([^"]+)"', listed)), known)
+
     def test_the_defaults_in_policies(self):
         text = read("docs/explanation/policies.md")
         said = re.findall(r"`(\w+)`(?:, | \()default (\d+)(?: (ms|µs))?", text)
@@ -330,6 +370,17 @@ class Commands(Case):
             for status in re.findall(r"exit (?:code|status) (\d+)\b", text):
                 with self.subTest(at):
                     self.assertIn(status, code | {"77"})
+
+    def test_exit_statuses_of_the_daemon_and_the_plugin(self):
+        main, plugin = read("daemon/main.cc"), read("tools/nri/main.cc")
+        daemon = dict(re.findall(r"\bkExit(\w+) = (\d)", re.search(r"enum ExitCode \{(.*?)\}", main).group(1)))
+        page = sections(read("docs/man/xschedd.8"), "Sh")["EXIT STATUS"]
+        self.assertEqual(re.findall(r"^\.It (\d)$", page, re.MULTILINE), [*daemon.values()])
+        self.assertEqual(re.findall(r"^//   (\d)  ", main, re.MULTILINE), [*daemon.values()])
+        nri = dict(re.findall(r"constexpr int kExit(\w+) = (\d);", plugin))
+        for path, wanted in (("systemd/xschedd.service.in", (daemon["Usage"], daemon["Config"])),
+                             ("systemd/xschedd-nri.service.in", (nri["Usage"],))):  # another start repairs neither
+            self.says(read(path), rf"^RestartPreventExitStatus={' '.join(wanted)}$", path)
 
     def test_commands_of_dev(self):
         known = set(re.findall(r"^cmd_(\w+)\(\)", read("dev"), re.MULTILINE))
