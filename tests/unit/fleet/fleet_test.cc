@@ -23,25 +23,25 @@ FleetOptions On(std::uint32_t nodes, std::uint32_t gpus, bool shares = false, En
   return options;
 }
 
-const std::string kQueues = R"({"queue": "high", "tier": 2, "pattern": "work", "shards": 2, "priority": 50}
-{"queue": "low", "tier": 1, "pattern": "work", "shards": 2, "priority": -20}
+const std::string kSpaces = R"({"space": "high", "tier": 2, "pattern": "work", "shards": 2, "priority": 50}
+{"space": "low", "tier": 1, "pattern": "work", "shards": 2, "priority": -20}
 )";
 
 }  // namespace
 
 TEST_CASE("exclusive GPUs: waits, ends and use as calculated by hand") {
   // Two GPUs. a: 0 to 100, b: 0 to 50, c waits 10..50 and runs to 110; 250 GPU seconds of work.
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "a", "queue": "high", "at_s": 0, "seconds": 100}
-    {"job": "b", "queue": "high", "at_s": 0, "seconds": 50}
-    {"job": "c", "queue": "low", "at_s": 10, "seconds": 60}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "a", "space": "high", "at_s": 0, "seconds": 100}
+    {"job": "b", "space": "high", "at_s": 0, "seconds": 50}
+    {"job": "c", "space": "low", "at_s": 10, "seconds": 60}
   )");
   for (const EngineKind engine : {EngineKind::kSlurm, EngineKind::kKubernetes}) {
     Run run;
     const FleetResults results = run.Of(trace, On(1, 2, false, engine));
     CHECK(results.ended == 3);
-    CHECK(results.queues[0].waits_s == std::vector<double>{0, 0});
-    CHECK(results.queues[1].waits_s == std::vector<double>{40});
+    CHECK(results.spaces[0].waits_s == std::vector<double>{0, 0});
+    CHECK(results.spaces[1].waits_s == std::vector<double>{40});
     CHECK(results.counted_s == 110);
     CHECK(IsNear(results.used_gpu_s, 210));
     CHECK(IsNear(results.busy_gpu_s, 210));
@@ -51,10 +51,10 @@ TEST_CASE("exclusive GPUs: waits, ends and use as calculated by hand") {
 }
 
 TEST_CASE("only what happens in the counted time is counted") {
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "a", "queue": "high", "at_s": 0, "seconds": 100}
-    {"job": "b", "queue": "high", "at_s": 40, "seconds": 100}
-    {"job": "c", "queue": "low", "at_s": 50, "seconds": 100}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "a", "space": "high", "at_s": 0, "seconds": 100}
+    {"job": "b", "space": "high", "at_s": 40, "seconds": 100}
+    {"job": "c", "space": "low", "at_s": 50, "seconds": 100}
   )");
   FleetOptions options = On(1, 1);
   options.from_s = 30;
@@ -64,15 +64,15 @@ TEST_CASE("only what happens in the counted time is counted") {
   CHECK(results.counted_s == 100);
   CHECK(IsNear(results.used_gpu_s, 100));
   CHECK(results.ended == 1);
-  CHECK(results.queues[0].waits_s == std::vector<double>{60});
-  CHECK(results.queues[1].waits_s == std::vector<double>{80});  // until the end
-  CHECK(results.queues[1].waiting == 1);
+  CHECK(results.spaces[0].waits_s == std::vector<double>{60});
+  CHECK(results.spaces[1].waits_s == std::vector<double>{80});  // until the end
+  CHECK(results.spaces[1].waiting == 1);
 }
 
 TEST_CASE("two that always work share a GPU: both at half speed without xschedd, in order with it") {
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "a", "queue": "high", "at_s": 0, "seconds": 100}
-    {"job": "b", "queue": "low", "at_s": 0, "seconds": 100}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "a", "space": "high", "at_s": 0, "seconds": 100}
+    {"job": "b", "space": "low", "at_s": 0, "seconds": 100}
   )");
   Run run;
   run.parameters.unscheduled = true;
@@ -83,13 +83,13 @@ TEST_CASE("two that always work share a GPU: both at half speed without xschedd,
   const FleetResults claims = run.Of(trace, On(1, 1, true));
   CHECK(IsNear(claims.counted_s, 200, 0.1));
   CHECK(IsNear(claims.patterns[0].stretch, 1 + 2, 0.1));
-  CHECK(claims.queues[1].waits_s == std::vector<double>{0});
+  CHECK(claims.spaces[1].waits_s == std::vector<double>{0});
 }
 
 TEST_CASE("a job beside one that hardly works loses next to nothing") {
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "service", "queue": "high", "at_s": 0, "seconds": 1000, "pattern": "idle"}
-    {"job": "work", "queue": "low", "at_s": 0, "seconds": 100}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "service", "space": "high", "at_s": 0, "seconds": 1000, "pattern": "idle"}
+    {"job": "work", "space": "low", "at_s": 0, "seconds": 100}
   )");
   Run run;
   const FleetResults results = run.Of(trace, On(1, 1, true));
@@ -99,61 +99,62 @@ TEST_CASE("a job beside one that hardly works loses next to nothing") {
   CHECK(results.patterns[1].latencies.QuantileMs(0.5) < 3);
 }
 
-TEST_CASE("Slurm: the first of the queue blocks what would delay it, and nothing else") {
+TEST_CASE("Slurm: the first of the space blocks what would delay it, and nothing else") {
   // One GPU is taken until 100 (limit 100). `gang` needs both, so it is reserved for 100. `short` fits before it,
   // `long` does not.
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "a", "queue": "high", "at_s": 0, "seconds": 100, "limit_s": 100}
-    {"job": "gang", "queue": "low", "at_s": 1, "seconds": 50, "gpus": 2, "limit_s": 60}
-    {"job": "long", "queue": "low", "at_s": 2, "seconds": 80, "limit_s": 200}
-    {"job": "short", "queue": "low", "at_s": 3, "seconds": 20, "limit_s": 30}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "a", "space": "high", "at_s": 0, "seconds": 100, "limit_s": 100}
+    {"job": "gang", "space": "low", "at_s": 1, "seconds": 50, "gpus": 2, "limit_s": 60}
+    {"job": "long", "space": "low", "at_s": 2, "seconds": 80, "limit_s": 200}
+    {"job": "short", "space": "low", "at_s": 3, "seconds": 20, "limit_s": 30}
   )");
   Run run;
   const FleetResults slurm = run.Of(trace, On(1, 2));
   // short: at the first backfill after it came, 30; gang at 100; long after it, 150.
-  CHECK(slurm.queues[1].waits_s == std::vector<double>{27, 99, 148});
+  CHECK(slurm.spaces[1].waits_s == std::vector<double>{27, 99, 148});
   // Kubernetes keeps nothing free for the gang: long from 2, short when a GPU is free, 82, and the gang at 102.
   const FleetResults kubernetes = run.Of(trace, On(1, 2, false, EngineKind::kKubernetes));
-  CHECK(kubernetes.queues[1].waits_s == std::vector<double>{0, 79, 101});
+  CHECK(kubernetes.spaces[1].waits_s == std::vector<double>{0, 79, 101});
 }
 
 TEST_CASE("tiers come before arrival") {
-  const Trace trace = ReadLines(kQueues + R"(
-    {"job": "a", "queue": "low", "at_s": 0, "seconds": 100}
-    {"job": "b", "queue": "low", "at_s": 1, "seconds": 100}
-    {"job": "c", "queue": "high", "at_s": 2, "seconds": 100}
+  const Trace trace = ReadLines(kSpaces + R"(
+    {"job": "a", "space": "low", "at_s": 0, "seconds": 100}
+    {"job": "b", "space": "low", "at_s": 1, "seconds": 100}
+    {"job": "c", "space": "high", "at_s": 2, "seconds": 100}
   )");
   for (const EngineKind engine : {EngineKind::kSlurm, EngineKind::kKubernetes}) {
     Run run;
     const FleetResults results = run.Of(trace, On(1, 1, false, engine));
-    CHECK(results.queues[0].waits_s == std::vector<double>{98});
-    CHECK(results.queues[1].waits_s == std::vector<double>{0, 199});
+    CHECK(results.spaces[0].waits_s == std::vector<double>{98});
+    CHECK(results.spaces[1].waits_s == std::vector<double>{0, 199});
   }
 }
 
 TEST_CASE("places: first, least and most allocated") {
-  Cluster cluster({.nodes = 3, .gpus = 2, .shards = 4});
-  using Node = Cluster::NodeOrder;
-  using Gpu = Cluster::GpuOrder;
+  Inventory inventory({.nodes = 3, .gpus = 2, .shards = 4});
+  using Node = Inventory::NodeOrder;
+  using Gpu = Inventory::GpuOrder;
   const Demand half{0, 2};
-  cluster.Take(half, {2});  // node 1
-  CHECK(*cluster.Find(half, Node::kFirst, Gpu::kFirst) == Place{0});
-  CHECK(*cluster.Find(half, Node::kMostAllocated, Gpu::kFirst) == Place{2});
-  CHECK(*cluster.Find(half, Node::kMostAllocated, Gpu::kLeastAllocated) == Place{3});
-  cluster.Take(half, {0});
-  CHECK(*cluster.Find(half, Node::kLeastAllocated, Gpu::kFirst) == Place{4});
-  CHECK(*cluster.Find({2, 0}, Node::kFirst, Gpu::kFirst) == Place{4, 5});
-  CHECK(!cluster.Find({4, 0}, Node::kFirst, Gpu::kFirst));
-  CHECK(*cluster.Find({1, 0}, Node::kFirst, Gpu::kFirst, [](std::uint32_t n) { return n != 0; }) == Place{3});
-  cluster.Release(half, {0});
-  CHECK(*cluster.Find({4, 0}, Node::kFirst, Gpu::kFirst, [](std::uint32_t n) { return n != 1; }) == Place{0, 1, 4, 5});
-  CHECK_THROWS(cluster.Take({0, 3}, {2}));
-  CHECK_THROWS(cluster.Release({0, 3}, {2}));
+  inventory.Take(half, {2});  // node 1
+  CHECK(*inventory.Find(half, Node::kFirst, Gpu::kFirst) == Place{0});
+  CHECK(*inventory.Find(half, Node::kMostAllocated, Gpu::kFirst) == Place{2});
+  CHECK(*inventory.Find(half, Node::kMostAllocated, Gpu::kLeastAllocated) == Place{3});
+  inventory.Take(half, {0});
+  CHECK(*inventory.Find(half, Node::kLeastAllocated, Gpu::kFirst) == Place{4});
+  CHECK(*inventory.Find({2, 0}, Node::kFirst, Gpu::kFirst) == Place{4, 5});
+  CHECK(!inventory.Find({4, 0}, Node::kFirst, Gpu::kFirst));
+  CHECK(*inventory.Find({1, 0}, Node::kFirst, Gpu::kFirst, [](std::uint32_t n) { return n != 0; }) == Place{3});
+  inventory.Release(half, {0});
+  CHECK(*inventory.Find({4, 0}, Node::kFirst, Gpu::kFirst, [](std::uint32_t n) { return n != 1; }) ==
+        Place{0, 1, 4, 5});
+  CHECK_THROWS(inventory.Take({0, 3}, {2}));
+  CHECK_THROWS(inventory.Release({0, 3}, {2}));
 }
 
 TEST_CASE("a made site: work is conserved, no GPU has more than it holds, and a seed gives the same again") {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const ClusterSize size{.nodes = 6, .gpus = 8, .shards = 4};
+    const FleetSize size{.nodes = 6, .gpus = 8, .shards = 4};
     Trace trace = MakeSite({.size = size, .days = 0.2, .load = 1.2, .seed = seed});
     double work_s = 0;
     for (Job& job : trace.jobs) {
@@ -167,11 +168,11 @@ TEST_CASE("a made site: work is conserved, no GPU has more than it holds, and a 
           FleetOptions options = On(size.nodes, size.gpus, shares, engine);
           options.placing = placing;
           double last_s = 0;
-          options.watch = [&](double now_s, const Cluster& cluster) {
+          options.watch = [&](double now_s, const Inventory& inventory) {
             CHECK(now_s >= last_s);
             last_s = now_s;
-            for (std::uint32_t gpu = 0; gpu < cluster.Gpus(); ++gpu)
-              if (cluster.FreeShards(gpu) > size.shards) FAIL("more is free than there is");
+            for (std::uint32_t gpu = 0; gpu < inventory.Gpus(); ++gpu)
+              if (inventory.FreeShards(gpu) > size.shards) FAIL("more is free than there is");
           };
           Run run;
           const FleetResults results = run.Of(trace, options);
@@ -183,7 +184,7 @@ TEST_CASE("a made site: work is conserved, no GPU has more than it holds, and a 
           last_s = 0;
           const FleetResults again = run.Of(trace, options);
           CHECK(again.used_gpu_s == results.used_gpu_s);
-          CHECK(again.queues[1].waits_s == results.queues[1].waits_s);
+          CHECK(again.spaces[1].waits_s == results.spaces[1].waits_s);
         }
       }
     }
@@ -211,10 +212,11 @@ TEST_CASE("a made site is the same for its seed, another for another, and of the
 
 TEST_CASE("a comparison: the same trace alone and shared, and how many GPUs give the same waits") {
   // Four services that hardly work and four jobs: eight GPUs exclusively, four shared.
-  std::string lines = kQueues;
+  std::string lines = kSpaces;
   for (int i = 0; i < 4; ++i) {
-    lines += "{\"job\": \"s" + std::to_string(i) + "\", \"queue\": \"high\", \"at_s\": 0, \"seconds\": 1000, \"pattern\": \"idle\"}\n";
-    lines += "{\"job\": \"w" + std::to_string(i) + "\", \"queue\": \"low\", \"at_s\": 0, \"seconds\": 900}\n";
+    lines += "{\"job\": \"s" + std::to_string(i) +
+             "\", \"space\": \"high\", \"at_s\": 0, \"seconds\": 1000, \"pattern\": \"idle\"}\n";
+    lines += "{\"job\": \"w" + std::to_string(i) + "\", \"space\": \"low\", \"at_s\": 0, \"seconds\": 900}\n";
   }
   const Trace trace = ReadLines(lines);
   const Patterns patterns = TestPatterns();
@@ -229,8 +231,15 @@ TEST_CASE("a comparison: the same trace alone and shared, and how many GPUs give
   CHECK(comparison->ways[2].needed_nodes == 4);
   CHECK(comparison->ways[0].results.most_used_gpus == 8);
   CHECK(comparison->ways[2].results.most_used_gpus == 4);
-  const Subject subject{.trace = "t", .patterns = "p", .engine = "slurm", .placing = "default", .policy = "priority",
-                        .commit = "c", .date = "d", .jobs = 8, .options = options};
+  const Subject subject{.trace = "t",
+                        .patterns = "p",
+                        .engine = "slurm",
+                        .placing = "default",
+                        .policy = "priority",
+                        .commit = "c",
+                        .date = "d",
+                        .jobs = 8,
+                        .options = options};
   const nlohmann::json json = ToJson(subject, trace, patterns, *comparison);
   CHECK(json["ways"]["exclusive"]["gpus"]["needed"] == 8);
   CHECK(json["ways"]["claims"]["patterns"]["idle"]["latency_p50_times_alone"].get<double>() < 3);

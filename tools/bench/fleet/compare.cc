@@ -14,7 +14,11 @@ class Runner {
  public:
   Runner(const Trace& trace, const std::vector<std::uint32_t>& job_patterns, const Patterns& patterns,
          const CompareOptions& options, const std::string& name)
-      : trace_(trace), job_patterns_(job_patterns), patterns_(patterns), options_(options.fleet), mixes_(Make(options, name)) {
+      : trace_(trace),
+        job_patterns_(job_patterns),
+        patterns_(patterns),
+        options_(options.fleet),
+        mixes_(Make(options, name)) {
     options_.shares = name != "exclusive";
     way_.name = name;
   }
@@ -37,11 +41,11 @@ class Runner {
     way_.needed_nodes = enough;
   }
 
-  // Of each queue, all waits together that count as no longer than these.
+  // Of each space, all waits together that count as no longer than these.
   static std::vector<double> MostWaits(const FleetResults& results) {
     std::vector<double> most_s;
-    for (const QueueResult& queue : results.queues)
-      most_s.push_back(queue.sum_s * kSameWait + kSameWaitS * static_cast<double>(queue.waits_s.size()));
+    for (const SpaceResult& space : results.spaces)
+      most_s.push_back(space.sum_s * kSameWait + kSameWaitS * static_cast<double>(space.waits_s.size()));
     return most_s;
   }
 

@@ -21,7 +21,7 @@ struct CompareOptions {
 struct Way {
   std::string name;  // "exclusive", "shared", "claims"
   FleetResults results;
-  // The fewest nodes with which no queue waits longer on average than it does exclusively on all nodes, to one percent
+  // The fewest nodes with which no space waits longer on average than it does exclusively on all nodes, to one percent
   // of these; nothing: all nodes are not enough, or nobody looked.
   std::optional<std::uint32_t> needed_nodes;
   std::uint32_t simulated_mixes = 0;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/bench/fleet/cluster.h"
+#include "tools/bench/fleet/inventory.h"
 
 namespace xschedd::fleet {
 
@@ -34,15 +34,15 @@ struct Waiting {
 
 class Engine {
  public:
-  // Called for each job that starts; takes its place in the cluster.
+  // Called for each job that starts; takes its place in the inventory.
   using Start = std::function<void(const Waiting& job, const Place& place)>;
 
   virtual ~Engine() = default;
   virtual void Submit(const Waiting& job) = 0;
-  // A job that had started has ended; its place in the cluster is free again.
+  // A job that had started has ended; its place in the inventory is free again.
   virtual void End(std::uint32_t job) = 0;
   // Starts what may start now: call it after all that happened at this time.
-  virtual void Pass(double now_s, const Cluster& cluster, const Start& start) = 0;
+  virtual void Pass(double now_s, const Inventory& inventory, const Start& start) = 0;
   // When it wants another pass though nothing happens.
   virtual double NextPassS() const = 0;
 };
@@ -56,8 +56,9 @@ enum class Placing {
 
 std::unique_ptr<Engine> MakeEngine(EngineKind kind, Placing placing);
 
-// Slurm: jobs in order of their partitions' tiers, then of arrival. The first that does not fit gets a reservation where
-// and when it would fit if all ran to their limits; every 30 s jobs behind it start that do not delay it (backfill).
+// Slurm: jobs in order of their partitions' tiers, then of arrival. The first that does not fit gets a reservation
+// where and when it would fit if all ran to their limits; every 30 s jobs behind it start that do not delay it
+// (backfill).
 std::unique_ptr<Engine> MakeSlurm(Placing placing);
 
 // Kubernetes: pods in order of priority, then of arrival; one that does not fit stops nobody behind it, and nobody is

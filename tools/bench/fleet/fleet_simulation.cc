@@ -40,17 +40,17 @@ class Simulation {
         patterns_(patterns),
         mixes_(mixes),
         options_(options),
-        cluster_(options.size),
+        inventory_(options.size),
         engine_(MakeEngine(options.engine, options.placing)),
-        gpus_(cluster_.Gpus()),
+        gpus_(inventory_.Gpus()),
         running_(trace.jobs.size()),
         is_waiting_(trace.jobs.size(), false) {
     const std::uint32_t empty = mixes_.Index({});
     for (Gpu& gpu : gpus_)
       gpu.mix = empty;
     results_.nodes = options.size.nodes;
-    results_.gpus = cluster_.Gpus();
-    results_.queues.resize(trace.queues.size());
+    results_.gpus = inventory_.Gpus();
+    results_.spaces.resize(trace.spaces.size());
     results_.patterns.resize(patterns.all.size());
   }
 
@@ -69,8 +69,8 @@ class Simulation {
       }
       for (; next < trace_.jobs.size() && trace_.jobs[next].arrival_s <= now_s_; ++next)
         Submit(static_cast<std::uint32_t>(next));
-      engine_->Pass(now_s_, cluster_, [this](const Waiting& job, const Place& place) { StartJob(job, place); });
-      if (options_.watch) options_.watch(now_s_, cluster_);
+      engine_->Pass(now_s_, inventory_, [this](const Waiting& job, const Place& place) { StartJob(job, place); });
+      if (options_.watch) options_.watch(now_s_, inventory_);
     }
     if (options_.to_s != kNever) now_s_ = options_.to_s;
     return Finish();
@@ -90,7 +90,7 @@ class Simulation {
     const Job& job = trace_.jobs[index];
     is_waiting_[index] = true;
     engine_->Submit({.job = index,
-                     .tier = trace_.queues[job.queue].tier,
+                     .tier = trace_.spaces[job.space].tier,
                      .arrival_s = job.arrival_s,
                      .limit_s = job.limit_s,
                      .demand = DemandOf(index)});
@@ -99,17 +99,17 @@ class Simulation {
   void NoteWait(std::uint32_t index) {
     const Job& job = trace_.jobs[index];
     if (!IsCounted(job.arrival_s)) return;
-    QueueResult& queue = results_.queues[job.queue];
-    queue.waits_s.push_back(now_s_ - job.arrival_s);
-    queue.sum_s += now_s_ - job.arrival_s;
+    SpaceResult& space = results_.spaces[job.space];
+    space.waits_s.push_back(now_s_ - job.arrival_s);
+    space.sum_s += now_s_ - job.arrival_s;
     const std::vector<double>& most_s = options_.most_wait_s;
-    if (!most_s.empty() && queue.sum_s > most_s[job.queue]) results_.waits_too_long = true;
-    if (is_waiting_[index]) ++queue.waiting;
+    if (!most_s.empty() && space.sum_s > most_s[job.space]) results_.waits_too_long = true;
+    if (is_waiting_[index]) ++space.waiting;
   }
 
   void StartJob(const Waiting& waiting, const Place& place) {
     const std::uint32_t index = waiting.job;
-    cluster_.Take(waiting.demand, place);
+    inventory_.Take(waiting.demand, place);
     is_waiting_[index] = false;
     NoteWait(index);
     ++results_.started;
@@ -134,7 +134,7 @@ class Simulation {
       if (jobs.empty()) --used_gpus_;
       ChangeMix(gpu);
     }
-    cluster_.Release(DemandOf(index), job.place);
+    inventory_.Release(DemandOf(index), job.place);
     engine_->End(index);
     if (!IsCounted(now_s_)) return;
     ++results_.ended;
@@ -178,8 +178,8 @@ class Simulation {
       Count(gpu);
     for (std::uint32_t job = 0; job < trace_.jobs.size(); ++job)
       if (is_waiting_[job]) NoteWait(job);
-    for (QueueResult& queue : results_.queues)
-      std::sort(queue.waits_s.begin(), queue.waits_s.end());
+    for (SpaceResult& space : results_.spaces)
+      std::sort(space.waits_s.begin(), space.waits_s.end());
     results_.counted_s = now_s_ - options_.from_s;
     for (std::uint32_t i = 0; i < mix_s_.size(); ++i) {
       const Mix& mix = mixes_.At(i);
@@ -202,7 +202,7 @@ class Simulation {
   const Patterns& patterns_;
   Mixes& mixes_;
   const FleetOptions& options_;
-  Cluster cluster_;
+  Inventory inventory_;
   std::unique_ptr<Engine> engine_;
   std::vector<Gpu> gpus_;
   std::vector<Running> running_;  // of each job
@@ -216,11 +216,11 @@ class Simulation {
 
 }  // namespace
 
-double QueueResult::MeanS() const {
+double SpaceResult::MeanS() const {
   return waits_s.empty() ? 0 : sum_s / static_cast<double>(waits_s.size());
 }
 
-double QueueResult::QuantileS(double fraction) const {
+double SpaceResult::QuantileS(double fraction) const {
   if (waits_s.empty()) return std::nan("");
   const double rank = std::ceil(fraction * static_cast<double>(waits_s.size()));
   return waits_s[std::min(static_cast<std::size_t>(std::max(rank, 1.0)), waits_s.size()) - 1];
@@ -231,8 +231,8 @@ FleetResults SimulateFleet(const Trace& trace, const std::vector<std::uint32_t>&
   return Simulation(trace, job_patterns, patterns, mixes, options).Run();
 }
 
-Result<std::vector<std::uint32_t>> JobPatterns(const Trace& trace, const Patterns& patterns, const ClusterSize& size) {
-  const Cluster cluster(size);
+Result<std::vector<std::uint32_t>> JobPatterns(const Trace& trace, const Patterns& patterns, const FleetSize& size) {
+  const Inventory inventory(size);
   std::vector<std::uint32_t> indices;
   for (const Job& job : trace.jobs) {
     const auto index = patterns.Find(job.pattern);
@@ -240,7 +240,7 @@ Result<std::vector<std::uint32_t>> JobPatterns(const Trace& trace, const Pattern
       return Fail(fmt::format("job \"{}\": there is no pattern \"{}\"", job.name, job.pattern),
                   "name a client of the patterns' file");
     }
-    if (!cluster.CanHold(job.demand)) {
+    if (!inventory.CanHold(job.demand)) {
       return Fail(fmt::format("job \"{}\" asks for {}, and the fleet has {} nodes of {} GPUs of {} shards", job.name,
                               job.demand.shards != 0 ? fmt::format("{} shards of one GPU", job.demand.shards)
                                                      : fmt::format("{} GPUs", job.demand.gpus),

@@ -1,5 +1,5 @@
 // Makes a trace of what an engine keeps of its jobs. Neither Slurm nor Kubernetes knows how a job uses its GPU: the
-// queues of the trace have the pattern "train" and no shards, for the site to change. Thread rule: pure functions.
+// spaces of the trace have the pattern "train" and no shards, for the site to change. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

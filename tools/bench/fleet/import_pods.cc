@@ -134,7 +134,7 @@ Result<Imported> FromPods(std::istream& input, const std::string& source) {
     }
     Job job;
     job.name = pod.name;
-    job.queue = ImportedQueue(pod.space, imported.trace);
+    job.space = ImportedSpace(pod.space, imported.trace);
     job.arrival_s = static_cast<double>(pod.created_s - first_s);
     job.seconds = static_cast<double>(end_s - pod.started_s);
     job.demand = {pod.gpus, 0};

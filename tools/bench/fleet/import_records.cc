@@ -11,12 +11,12 @@ std::optional<std::int64_t> ReadTime(const std::string& text) {
   return timegm(&time);
 }
 
-std::uint32_t ImportedQueue(const std::string& name, Trace& trace) {
-  for (std::uint32_t i = 0; i < trace.queues.size(); ++i)
-    if (trace.queues[i].name == name) return i;
-  trace.queues.push_back(
+std::uint32_t ImportedSpace(const std::string& name, Trace& trace) {
+  for (std::uint32_t i = 0; i < trace.spaces.size(); ++i)
+    if (trace.spaces[i].name == name) return i;
+  trace.spaces.push_back(
       {.name = name, .tier = 1, .priority = 0, .pattern = kImportedPattern, .shards = 0, .limit_s = 0});
-  return static_cast<std::uint32_t>(trace.queues.size() - 1);
+  return static_cast<std::uint32_t>(trace.spaces.size() - 1);
 }
 
 }  // namespace xschedd::fleet

@@ -32,8 +32,8 @@ std::optional<std::uint32_t> Number(const std::string& text) {
   return value;
 }
 
-// "billing=8,cpu=8,gres/gpu=2,gres/gpu:h200=2,mem=64G,node=1": what the job asked for; the typed entries repeat what the
-// untyped ones say. Zero GPUs and zero shards: none.
+// "billing=8,cpu=8,gres/gpu=2,gres/gpu:h200=2,mem=64G,node=1": what the job asked for; the typed entries repeat what
+// the untyped ones say. Zero GPUs and zero shards: none.
 std::optional<Demand> ReadTres(const std::string& text) {
   Demand demand{0, 0};
   for (const std::string& entry : Split(text, ',')) {
@@ -91,7 +91,7 @@ Result<Imported> FromSacct(std::istream& input, const std::string& source) {
     if (!submit) return fail(fmt::format("Submit \"{}\" is not a time such as 2026-11-25T08:30:00", field(kSubmit)));
     Job job;
     job.name = field(kJob);
-    job.queue = ImportedQueue(field(kPartition), imported.trace);
+    job.space = ImportedSpace(field(kPartition), imported.trace);
     job.seconds = *elapsed;
     job.limit_s = 60.0 * Number(field(kLimit)).value_or(0);  // minutes; "UNLIMITED", "Partition_Limit": none
     job.demand = *demand;

@@ -15,7 +15,7 @@ struct Shape {
 
 class Kubernetes : public Engine {
  public:
-  explicit Kubernetes(Cluster::NodeOrder order) : order_(order) {}
+  explicit Kubernetes(Inventory::NodeOrder order) : order_(order) {}
 
   void Submit(const Waiting& job) override {
     auto shape = std::find_if(shapes_.begin(), shapes_.end(), [&](const Shape& s) { return s.demand == job.demand; });
@@ -28,9 +28,9 @@ class Kubernetes : public Engine {
       shape.fails = false;
   }
 
-  void Pass(double, const Cluster& cluster, const Start& start) override {
+  void Pass(double, const Inventory& inventory, const Start& start) override {
     while (Shape* shape = Next()) {
-      const auto place = cluster.Find(shape->demand, order_, Cluster::GpuOrder::kLeastAllocated);
+      const auto place = inventory.Find(shape->demand, order_, Inventory::GpuOrder::kLeastAllocated);
       if (!place) {
         shape->fails = true;
         continue;
@@ -54,15 +54,15 @@ class Kubernetes : public Engine {
     return best;
   }
 
-  Cluster::NodeOrder order_;
+  Inventory::NodeOrder order_;
   std::vector<Shape> shapes_;
 };
 
 }  // namespace
 
 std::unique_ptr<Engine> MakeKubernetes(Placing placing) {
-  return std::make_unique<Kubernetes>(placing == Placing::kPack ? Cluster::NodeOrder::kMostAllocated
-                                                                : Cluster::NodeOrder::kLeastAllocated);
+  return std::make_unique<Kubernetes>(placing == Placing::kPack ? Inventory::NodeOrder::kMostAllocated
+                                                                : Inventory::NodeOrder::kLeastAllocated);
 }
 
 std::unique_ptr<Engine> MakeEngine(EngineKind kind, Placing placing) {

@@ -12,26 +12,26 @@ namespace xschedd::fleet {
 namespace {
 
 struct Kind {
-  Queue queue;
-  std::vector<std::string> patterns;   // one each, in equal numbers
-  double part;                         // of the GPUs
-  double mean_s;                       // of a job's work
-  double sigma;                        // of its logarithm
-  double by_day;                       // how much more often jobs come at noon, and less at midnight
-  std::vector<std::uint32_t> gpus;     // one of these
+  Space space;
+  std::vector<std::string> patterns;  // one each, in equal numbers
+  double part;                        // of the GPUs
+  double mean_s;                      // of a job's work
+  double sigma;                       // of its logarithm
+  double by_day;                      // how much more often jobs come at noon, and less at midnight
+  std::vector<std::uint32_t> gpus;    // one of these
   bool has_limit;
 };
 
 // The shares of a quarter of a GPU, so that two of two, or four of one, share it.
 std::vector<Kind> Kinds() {
-  const auto queue = [](const char* name, std::uint32_t tier, int priority, std::uint32_t shards) {
-    return Queue{.name = name, .tier = tier, .priority = priority, .pattern = {}, .shards = shards, .limit_s = 0};
+  const auto space = [](const char* name, std::uint32_t tier, int priority, std::uint32_t shards) {
+    return Space{.name = name, .tier = tier, .priority = priority, .pattern = {}, .shards = shards, .limit_s = 0};
   };
   return {
-      {queue("serving", 3, 50, 2), {"chat", "web"}, 0.30, 36 * kHourS, 0.8, 0, {1}, false},
-      {queue("interactive", 2, 20, 1), {"notebook"}, 0.15, 3 * kHourS, 0.8, 0.8, {1}, true},
-      {queue("training", 2, 0, 0), {"train"}, 0.20, 8 * kHourS, 1.0, 0.3, {2, 4, 4, 8, 8, 16}, true},
-      {queue("batch", 1, -20, 2), {"train", "batch"}, 0.35, 1.5 * kHourS, 1.2, 0.3, {1}, true},
+      {space("serving", 3, 50, 2), {"chat", "web"}, 0.30, 36 * kHourS, 0.8, 0, {1}, false},
+      {space("interactive", 2, 20, 1), {"notebook"}, 0.15, 3 * kHourS, 0.8, 0.8, {1}, true},
+      {space("training", 2, 0, 0), {"train"}, 0.20, 8 * kHourS, 1.0, 0.3, {2, 4, 4, 8, 8, 16}, true},
+      {space("batch", 1, -20, 2), {"train", "batch"}, 0.35, 1.5 * kHourS, 1.2, 0.3, {1}, true},
   };
 }
 
@@ -50,8 +50,8 @@ Trace MakeSite(const MadeSite& site) {
   for (const Kind& kind : Kinds()) {
     seed = simulate::Random(seed).Next();
     simulate::Random random(seed);
-    const auto queue = static_cast<std::uint32_t>(trace.queues.size());
-    trace.queues.push_back(kind.queue);
+    const auto space = static_cast<std::uint32_t>(trace.spaces.size());
+    trace.spaces.push_back(kind.space);
     double gpus_each = 0;
     for (const std::uint32_t own : kind.gpus)
       gpus_each += own / static_cast<double>(kind.gpus.size());
@@ -60,15 +60,16 @@ Trace MakeSite(const MadeSite& site) {
     const auto add = [&](double at_s, double seconds) {
       const auto rounded = [](double s) { return std::round(s * 10) / 10; };
       Job job;
-      job.name = fmt::format("{}-{}", kind.queue.name, ++count);
-      job.queue = queue;
+      job.name = fmt::format("{}-{}", kind.space.name, ++count);
+      job.space = space;
       job.arrival_s = rounded(at_s);
       job.seconds = rounded(std::clamp(seconds, 60.0, 30 * kDayS));
       if (kind.has_limit) job.limit_s = std::ceil(job.seconds * (1.2 + 1.8 * random.Uniform()) / 600) * 600;
       job.demand.gpus = kind.gpus[random.Next() % kind.gpus.size()];
-      job.priority = kind.queue.priority;
+      job.priority = kind.space.priority;
       job.pattern = kind.patterns[random.Next() % kind.patterns.size()];
-      if (job.demand.gpus == 1 && kind.queue.shards != 0) job.demand = {0, std::min(kind.queue.shards, site.size.shards)};
+      if (job.demand.gpus == 1 && kind.space.shards != 0)
+        job.demand = {0, std::min(kind.space.shards, site.size.shards)};
       trace.jobs.push_back(std::move(job));
     };
     // Those that run already: a part of their time is over.

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-#include "tools/bench/fleet/cluster.h"
+#include "tools/bench/fleet/inventory.h"
 #include "tools/bench/fleet/trace.h"
 
 namespace xschedd::fleet {
 
 struct MadeSite {
-  ClusterSize size;
+  FleetSize size;
   double days = 3;
   // What the jobs need on average if each has GPUs of its own, relative to the GPUs there are.
   double load = 1;

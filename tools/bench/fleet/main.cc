@@ -1,5 +1,5 @@
-// `fleet`: a trace of jobs on the nodes of a fleet, with GPUs of their own and shared. docs/contributing/fleet-simulator.md.
-// Thread rule: main thread; Compare starts others.
+// `fleet`: a trace of jobs on the nodes of a fleet, with GPUs of their own and shared.
+// docs/contributing/fleet-simulator.md. Thread rule: main thread; Compare starts others.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -47,7 +47,8 @@ struct Options {
 
 // Of the checkout that this was built from.
 std::string Commit() {
-  const std::string command = "git -C '" XSCHEDD_SOURCE "' describe --always --dirty=-changed --exclude '*' 2>/dev/null";
+  const std::string command =
+      "git -C '" XSCHEDD_SOURCE "' describe --always --dirty=-changed --exclude '*' 2>/dev/null";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   char line[100] = "";
   if (!pipe || std::fgets(line, sizeof line, pipe.get()) == nullptr) return "unknown";
@@ -80,7 +81,8 @@ Result<Patterns> LoadPatterns(const std::string& name) {
   const bool is_own = name.find('/') != std::string::npos || name.find('.') != std::string::npos;
   const std::string path = is_own ? name : XSCHEDD_SOURCE "/tools/bench/fleet/patterns/" + name + ".jsonl";
   std::ifstream file(path);
-  if (!file) return Fail(fmt::format("cannot read {}", path), "give time-slices, side-by-side or the path of a workload");
+  if (!file)
+    return Fail(fmt::format("cannot read {}", path), "give time-slices, side-by-side or the path of a workload");
   return ReadPatterns(file, path);
 }
 
@@ -88,7 +90,8 @@ Result<Trace> LoadTrace(const Options& options) {
   Trace trace;
   const auto open = [](const std::string& path) { return std::ifstream(path); };
   const auto unreadable = [](const std::string& path) {
-    return Fail(fmt::format("cannot read {}", path), "give a file as docs/contributing/fleet-simulator.md describes it");
+    return Fail(fmt::format("cannot read {}", path),
+                "give a file as docs/contributing/fleet-simulator.md describes it");
   };
   if (!options.from_sacct.empty() || !options.from_pods.empty()) {
     if (!options.traces.empty()) return Fail("a trace and records to import were given", "save what is imported first");
@@ -123,9 +126,9 @@ Result<CompareOptions> MakeOptions(const Options& options, const Trace& trace) {
       "--engine", options.engine, {{"slurm", EngineKind::kSlurm}, {"kubernetes", EngineKind::kKubernetes}});
   if (!engine) return tl::unexpected(engine.error());
   compare.fleet.engine = *engine;
-  const Result<Placing> placing = Choose<Placing>(
-      "--place", options.place,
-      {{"default", Placing::kDefault}, {"spread", Placing::kSpread}, {"pack", Placing::kPack}});
+  const Result<Placing> placing =
+      Choose<Placing>("--place", options.place,
+                      {{"default", Placing::kDefault}, {"spread", Placing::kSpread}, {"pack", Placing::kPack}});
   if (!placing) return tl::unexpected(placing.error());
   compare.fleet.placing = *placing;
   const bool is_made = options.traces.empty() && options.from_sacct.empty() && options.from_pods.empty();
@@ -144,7 +147,8 @@ Result<CompareOptions> MakeOptions(const Options& options, const Trace& trace) {
   compare.parameters.settings.name = *policy;
   compare.parameters.seed = options.seed;
   for (const std::string& text : options.settings) {
-    if (Result<void> set = xschedd::simulate::SetByText(compare.parameters, text); !set) return tl::unexpected(set.error());
+    if (Result<void> set = xschedd::simulate::SetByText(compare.parameters, text); !set)
+      return tl::unexpected(set.error());
   }
   compare.mix_seconds = options.mix_seconds;
   compare.finds_needed = !options.no_needed;
@@ -206,7 +210,8 @@ Result<void> Run(const Options& options, const std::string& command) {
 int main(int argc, char** argv) {
   Options options;
   xschedd::CommandSyntax syntax(
-      "Shows what sharing GPUs would give a fleet: a trace of jobs, placed as Slurm or Kubernetes places them, with GPUs of "
+      "Shows what sharing GPUs would give a fleet: a trace of jobs, placed as Slurm or Kubernetes places them, with "
+      "GPUs of "
       "their own, shared, and shared by xschedd's claims. Without a trace: a made site.");
   const xschedd::OptionForm positive{.shows_default = true, .value = xschedd::OptionForm::Value::kPositive};
   const xschedd::OptionForm shown{.shows_default = true};
@@ -222,9 +227,9 @@ int main(int argc, char** argv) {
                    "default; spread: LL_SHARED_GRES of Slurm; pack: MostAllocated of Kubernetes", shown);
   syntax.AddOption("--patterns", options.patterns, "time-slices, side-by-side, or the path of a workload", shown);
   syntax.AddOption("--policy", options.policy, "the daemon's policy", shown);
-  syntax.AddOption("--set", options.settings,
-                   fmt::format("setting=value; repeat for several. There are {}",
-                               fmt::join(xschedd::simulate::Names(), ", ")));
+  syntax.AddOption(
+      "--set", options.settings,
+      fmt::format("setting=value; repeat for several. There are {}", fmt::join(xschedd::simulate::Names(), ", ")));
   syntax.AddOption("--days", options.days, "length of a made site's trace", positive);
   syntax.AddOption("--warm-up-days", options.warm_up_days,
                    "do not count this time at the beginning: of a made site a third, otherwise 0");
@@ -232,7 +237,8 @@ int main(int argc, char** argv) {
                    positive);
   syntax.AddOption("--seed", options.seed, "random seed of a made site, and of the clients on a GPU", shown);
   syntax.AddOption("--mix-seconds", options.mix_seconds, "how long each mix of jobs on a GPU is simulated", positive);
-  syntax.AddFlag("--no-needed", options.no_needed, "do not look for the GPUs that are needed, which takes most of the time");
+  syntax.AddFlag("--no-needed", options.no_needed,
+                 "do not look for the GPUs that are needed, which takes most of the time");
   syntax.AddOption("--results", options.results, "write PATH.json and the page PATH.md, too", {.placeholder = "PATH"});
   syntax.AddFlag("--json", options.json, "print JSON");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;

@@ -35,7 +35,8 @@ struct Counted {
   double busy_ns = 0;
 };
 
-Counted CountAfterWarmUp(simulate::Workload workload, const simulate::Parameters& parameters, double warm_up_s, double seconds) {
+Counted CountAfterWarmUp(simulate::Workload workload, const simulate::Parameters& parameters, double warm_up_s,
+                         double seconds) {
   workload.length_ns = static_cast<std::uint64_t>((warm_up_s + seconds) * 1e9);
   const simulate::Results whole = simulate::Simulate(workload, parameters);
   simulate::Results before;
@@ -61,7 +62,8 @@ Counted CountAfterWarmUp(simulate::Workload workload, const simulate::Parameters
 }  // namespace
 
 void Latencies::Add(std::uint64_t ns, double count) {
-  counts_[static_cast<int>(std::floor(std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1))) / kBucket))] += count;
+  counts_[static_cast<int>(std::floor(std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1))) / kBucket))] +=
+      count;
 }
 
 void Latencies::Add(const Latencies& other, double times) {
@@ -117,7 +119,8 @@ Mix Mixes::Simulate(const std::vector<Tenant>& tenants) {
   const Counted counted = CountAfterWarmUp(MakeWorkload(patterns_, tenants), parameters_, warm_up_s_, seconds_);
   Mix mix;
   for (const Tenant& tenant : tenants) {
-    if (mix.parts.empty() || mix.parts.back().tenant != tenant) mix.parts.push_back({.tenant = tenant, .latencies = {}});
+    if (mix.parts.empty() || mix.parts.back().tenant != tenant)
+      mix.parts.push_back({.tenant = tenant, .latencies = {}});
     ++mix.parts.back().count;
   }
   for (std::size_t i = 0; i < mix.parts.size(); ++i) {

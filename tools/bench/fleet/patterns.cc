@@ -25,7 +25,8 @@ Result<Patterns> ReadPatterns(std::istream& input, const std::string& source) {
     };
     if (client.devices.size() != 1) return fail("is on several devices");
     if (!client.group.empty()) return fail("is in a group");
-    if (kind == ArrivalKind::kGiven || kind == ArrivalKind::kGivenClosed) return fail("has a list of requests, which ends");
+    if (kind == ArrivalKind::kGiven || kind == ArrivalKind::kGivenClosed)
+      return fail("has a list of requests, which ends");
     client.devices = {0};
     Pattern pattern;
     pattern.ends_with_work =

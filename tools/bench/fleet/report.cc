@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 // The figures of one way by the name of their row. Table and JSON are made of the same.
 struct Row {
   std::string name;
-  std::string key;            // in JSON
+  std::string key;             // in JSON
   std::vector<double> values;  // of each way; NaN: none
   std::string unit;
 };
@@ -46,34 +46,37 @@ Group Gpus(const Comparison& comparison) {
                    [&](const Way& way) { return part(way.results.busy_gpu_s, way.results); }),
            MakeRow("most with a job at a time", "most_used", "", comparison,
                    [](const Way& way) { return static_cast<double>(way.results.most_used_gpus); }),
-           MakeRow("needed for the waits of exclusive", "needed", "", comparison,
-                   [](const Way& way) {
-                     return way.needed_nodes ? *way.needed_nodes * (way.results.gpus / way.results.nodes) : std::nan("");
-                   })}};
+           MakeRow("needed for the waits of exclusive", "needed", "", comparison, [](const Way& way) {
+             return way.needed_nodes ? *way.needed_nodes * (way.results.gpus / way.results.nodes) : std::nan("");
+           })}};
 }
 
 Group Jobs(const Comparison& comparison) {
   return {"Jobs",
           "jobs",
           {MakeRow("ended, a day", "ended_a_day", "", comparison,
-                   [](const Way& way) { return Ratio(static_cast<double>(way.results.ended) * kDayS, way.results.counted_s); }),
+                   [](const Way& way) {
+                     return Ratio(static_cast<double>(way.results.ended) * kDayS, way.results.counted_s);
+                   }),
            MakeRow("of these after their time limit", "past_limit_percent", "%", comparison, [](const Way& way) {
              return Ratio(static_cast<double>(way.results.past_limit) * 100, static_cast<double>(way.results.ended));
            })}};
 }
 
-Group Waits(const Trace& trace, const Comparison& comparison, std::size_t queue) {
-  const auto of = [queue](const Way& way) -> const QueueResult& { return way.results.queues[queue]; };
-  return {fmt::format("Queue \"{}\"", trace.queues[queue].name),
-          trace.queues[queue].name,
-          {MakeRow("jobs", "jobs", "", comparison, [&](const Way& way) { return static_cast<double>(of(way).waits_s.size()); }),
-           MakeRow("wait, mean", "wait_mean_min", "min", comparison, [&](const Way& way) { return of(way).MeanS() / 60; }),
-           MakeRow("wait, p50", "wait_p50_min", "min", comparison,
-                   [&](const Way& way) { return of(way).QuantileS(0.5) / 60; }),
-           MakeRow("wait, p99", "wait_p99_min", "min", comparison,
-                   [&](const Way& way) { return of(way).QuantileS(0.99) / 60; }),
-           MakeRow("still waiting at the end", "waiting", "", comparison,
-                   [&](const Way& way) { return static_cast<double>(of(way).waiting); })}};
+Group Waits(const Trace& trace, const Comparison& comparison, std::size_t space) {
+  const auto of = [space](const Way& way) -> const SpaceResult& { return way.results.spaces[space]; };
+  return {
+      fmt::format("Space \"{}\"", trace.spaces[space].name),
+      trace.spaces[space].name,
+      {MakeRow("jobs", "jobs", "", comparison,
+               [&](const Way& way) { return static_cast<double>(of(way).waits_s.size()); }),
+       MakeRow("wait, mean", "wait_mean_min", "min", comparison, [&](const Way& way) { return of(way).MeanS() / 60; }),
+       MakeRow("wait, p50", "wait_p50_min", "min", comparison,
+               [&](const Way& way) { return of(way).QuantileS(0.5) / 60; }),
+       MakeRow("wait, p99", "wait_p99_min", "min", comparison,
+               [&](const Way& way) { return of(way).QuantileS(0.99) / 60; }),
+       MakeRow("still waiting at the end", "waiting", "", comparison,
+               [&](const Way& way) { return static_cast<double>(of(way).waiting); })}};
 }
 
 Group Work(const Patterns& patterns, const Comparison& comparison, std::size_t index) {
@@ -83,12 +86,11 @@ Group Work(const Patterns& patterns, const Comparison& comparison, std::size_t i
   group.rows.push_back(MakeRow("GPUs of its running jobs, on average", "gpus", "", comparison,
                                [&](const Way& way) { return Ratio(of(way).gpu_s, way.results.counted_s); }));
   if (pattern.ends_with_work) {
-    group.rows.push_back(MakeRow("work done, hours alone a day", "work_hours_a_day", "h", comparison, [&](const Way& way) {
-      return Ratio(of(way).work_s / kHourS * kDayS, way.results.counted_s);
-    }));
-    group.rows.push_back(MakeRow("speed of a job, relative to alone", "speed_percent", "%", comparison, [&](const Way& way) {
-      return Ratio(of(way).work_s, of(way).gpu_s) * 100;
-    }));
+    group.rows.push_back(
+        MakeRow("work done, hours alone a day", "work_hours_a_day", "h", comparison,
+                [&](const Way& way) { return Ratio(of(way).work_s / kHourS * kDayS, way.results.counted_s); }));
+    group.rows.push_back(MakeRow("speed of a job, relative to alone", "speed_percent", "%", comparison,
+                                 [&](const Way& way) { return Ratio(of(way).work_s, of(way).gpu_s) * 100; }));
     group.rows.push_back(MakeRow("running time, times alone, mean", "stretch", "×", comparison, [&](const Way& way) {
       return Ratio(of(way).stretch, static_cast<double>(of(way).ended));
     }));
@@ -109,15 +111,15 @@ Group Work(const Patterns& patterns, const Comparison& comparison, std::size_t i
 
 struct Groups {
   std::vector<Group> general;
-  std::vector<Group> queues;
+  std::vector<Group> spaces;
   std::vector<Group> patterns;
 };
 
 Groups MakeGroups(const Trace& trace, const Patterns& patterns, const Comparison& comparison) {
   Groups groups;
   groups.general = {Gpus(comparison), Jobs(comparison)};
-  for (std::size_t i = 0; i < trace.queues.size(); ++i)
-    groups.queues.push_back(Waits(trace, comparison, i));
+  for (std::size_t i = 0; i < trace.spaces.size(); ++i)
+    groups.spaces.push_back(Waits(trace, comparison, i));
   for (std::size_t i = 0; i < patterns.all.size(); ++i) {
     if (comparison.ways[0].results.patterns[i].gpu_s > 0 || comparison.ways[1].results.patterns[i].gpu_s > 0)
       groups.patterns.push_back(Work(patterns, comparison, i));
@@ -127,8 +129,9 @@ Groups MakeGroups(const Trace& trace, const Patterns& patterns, const Comparison
 
 std::string Text(double value, const std::string& unit) {
   if (std::isnan(value)) return "-";
-  const std::string number = unit.empty() ? fmt::format("{:.0f}", value) : unit == "×" ? fmt::format("{:.2f}", value)
-                                                                                       : fmt::format("{:.1f}", value);
+  const std::string number = unit.empty()  ? fmt::format("{:.0f}", value)
+                             : unit == "×" ? fmt::format("{:.2f}", value)
+                                           : fmt::format("{:.1f}", value);
   return unit.empty() ? number : number + " " + unit;
 }
 
@@ -153,8 +156,8 @@ std::string Table(const Subject& subject, const Trace& trace, const Patterns& pa
   std::string text = fmt::format(
       "{}: {} jobs on {} nodes of {} GPUs of {} shards, engine {}, placing {}; {:.1f} days are counted\n"
       "GPUs as patterns {} describe them, policy {}. A model: no figure here was measured on a GPU\n\n",
-      subject.trace, subject.jobs, fleet.size.nodes, fleet.size.gpus, fleet.size.shards, subject.engine, subject.placing,
-      first.counted_s / kDayS, subject.patterns, subject.policy);
+      subject.trace, subject.jobs, fleet.size.nodes, fleet.size.gpus, fleet.size.shards, subject.engine,
+      subject.placing, first.counted_s / kDayS, subject.patterns, subject.policy);
   constexpr std::size_t kName = 46;
   constexpr std::size_t kValue = 18;
   text += std::string(kName, ' ');
@@ -162,7 +165,7 @@ std::string Table(const Subject& subject, const Trace& trace, const Patterns& pa
     text += Padded(title, kValue + 2);
   text += "\n";
   const Groups groups = MakeGroups(trace, patterns, comparison);
-  for (const std::vector<Group>* part : {&groups.general, &groups.queues, &groups.patterns}) {
+  for (const std::vector<Group>* part : {&groups.general, &groups.spaces, &groups.patterns}) {
     for (const Group& group : *part) {
       text += group.title + "\n";
       for (const Row& row : group.rows) {
@@ -204,7 +207,7 @@ Json ToJson(const Subject& subject, const Trace& trace, const Patterns& patterns
           into[group.key][row.key] = Maybe(row.values[i]);
     };
     put(way, groups.general);
-    put(way["queues"], groups.queues);
+    put(way["spaces"], groups.spaces);
     put(way["patterns"], groups.patterns);
     json["ways"][comparison.ways[i].name] = way;
   }
@@ -215,11 +218,14 @@ std::string Page(const Subject& subject, const Trace& trace, const Patterns& pat
                  const std::string& command, const std::string& json) {
   return fmt::format(
       "# What sharing gives a fleet, by the simulator: {}\n\n"
-      "**This is a model. No figure here was measured on a GPU.** [The fleet simulator](../contributing/fleet-simulator.md) "
+      "**This is a model. No figure here was measured on a GPU.** [The fleet "
+      "simulator](../contributing/fleet-simulator.md) "
       "says what it\ncomputes with the daemon's own code, and what it assumes. xschedd {}, {}.\n\n"
       "```\n$ {}\n{}```\n\n"
-      "*Exclusive*: each job has GPUs of its own. *Shared, no xschedd*: jobs that ask for shards share GPUs, and all kernels are "
-      "equal.\n*Shared by claims*: the same, and xschedd keeps the order of the jobs' priorities. The same figures as JSON: "
+      "*Exclusive*: each job has GPUs of its own. *Shared, no xschedd*: jobs that ask for shards share GPUs, and all "
+      "kernels are "
+      "equal.\n*Shared by claims*: the same, and xschedd keeps the order of the jobs' priorities. The same figures as "
+      "JSON: "
       "[{}]({}).\n",
       subject.trace, subject.commit, subject.date, command, Table(subject, trace, patterns, comparison), json, json);
 }

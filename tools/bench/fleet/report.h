@@ -22,7 +22,8 @@ struct Subject {
 };
 
 std::string Table(const Subject& subject, const Trace& trace, const Patterns& patterns, const Comparison& comparison);
-nlohmann::json ToJson(const Subject& subject, const Trace& trace, const Patterns& patterns, const Comparison& comparison);
+nlohmann::json ToJson(const Subject& subject, const Trace& trace, const Patterns& patterns,
+                      const Comparison& comparison);
 // `json`: the name of the file beside it.
 std::string Page(const Subject& subject, const Trace& trace, const Patterns& patterns, const Comparison& comparison,
                  const std::string& command, const std::string& json);

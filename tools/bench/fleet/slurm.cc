@@ -8,7 +8,7 @@
 namespace xschedd::fleet {
 namespace {
 
-constexpr double kBackfillS = 30;        // bf_interval
+constexpr double kBackfillS = 30;           // bf_interval
 constexpr std::size_t kBackfillJobs = 500;  // bf_max_job_test
 
 // Where and when the first job of the queue would fit.
@@ -19,7 +19,7 @@ struct Reservation {
 
 class Slurm : public Engine {
  public:
-  explicit Slurm(Cluster::GpuOrder order) : order_(order) {}
+  explicit Slurm(Inventory::GpuOrder order) : order_(order) {}
 
   void Submit(const Waiting& job) override {
     queue_.insert(job);
@@ -33,10 +33,10 @@ class Slurm : public Engine {
     has_changed_ = true;
   }
 
-  void Pass(double now_s, const Cluster& cluster, const Start& start) override {
+  void Pass(double now_s, const Inventory& inventory, const Start& start) override {
     while (!queue_.empty()) {
       const Waiting job = *queue_.begin();
-      const auto place = Find(cluster, job.demand, {});
+      const auto place = Find(inventory, job.demand, {});
       if (!place) break;
       queue_.erase(queue_.begin());
       Begin(now_s, job, *place, start);
@@ -44,7 +44,7 @@ class Slurm : public Engine {
     if (now_s < next_backfill_s_ || !has_changed_) return;
     has_changed_ = false;
     next_backfill_s_ = (std::floor(now_s / kBackfillS) + 1) * kBackfillS;
-    if (queue_.size() > 1) Backfill(now_s, cluster, start);
+    if (queue_.size() > 1) Backfill(now_s, inventory, start);
   }
 
   double NextPassS() const override { return has_changed_ && queue_.size() > 1 ? next_backfill_s_ : kNever; }
@@ -56,8 +56,9 @@ class Slurm : public Engine {
     Place place;
   };
 
-  std::optional<Place> Find(const Cluster& cluster, const Demand& demand, const Cluster::NodeFilter& allows) const {
-    return cluster.Find(demand, Cluster::NodeOrder::kFirst, order_, allows);
+  std::optional<Place> Find(const Inventory& inventory, const Demand& demand,
+                            const Inventory::NodeFilter& allows) const {
+    return inventory.Find(demand, Inventory::NodeOrder::kFirst, order_, allows);
   }
 
   void Begin(double now_s, const Waiting& job, const Place& place, const Start& start) {
@@ -68,30 +69,29 @@ class Slurm : public Engine {
   }
 
   // What runs on after its limit is expected to end until the next backfill.
-  Reservation Reserve(double now_s, Cluster cluster, const Demand& demand) const {
-    Reservation reservation{.at_s = kNever, .nodes = std::vector<bool>(cluster.Size().nodes, false)};
+  Reservation Reserve(double now_s, Inventory inventory, const Demand& demand) const {
+    Reservation reservation{.at_s = kNever, .nodes = std::vector<bool>(inventory.Size().nodes, false)};
     for (const auto& [end_s, job] : by_end_) {
       if (end_s == kNever) break;
       const Running& running = running_.at(job);
-      cluster.Release(running.demand, running.place);
+      inventory.Release(running.demand, running.place);
       // It did not fit before, so it fits on a node of these or nowhere, unless it needs several nodes.
-      const std::uint32_t first = cluster.NodeOf(running.place.front());
-      const std::uint32_t last = cluster.NodeOf(running.place.back());
-      const bool is_large = demand.gpus > cluster.Size().gpus;
-      const auto place = Find(cluster, demand, [&](std::uint32_t node) {
-        return is_large || (first <= node && node <= last);
-      });
+      const std::uint32_t first = inventory.NodeOf(running.place.front());
+      const std::uint32_t last = inventory.NodeOf(running.place.back());
+      const bool is_large = demand.gpus > inventory.Size().gpus;
+      const auto place =
+          Find(inventory, demand, [&](std::uint32_t node) { return is_large || (first <= node && node <= last); });
       if (!place) continue;
       reservation.at_s = std::max(end_s, now_s + kBackfillS);
       for (const std::uint32_t gpu : *place)
-        reservation.nodes[cluster.NodeOf(gpu)] = true;
+        reservation.nodes[inventory.NodeOf(gpu)] = true;
       break;
     }
     return reservation;
   }
 
-  void Backfill(double now_s, const Cluster& cluster, const Start& start) {
-    const Reservation reservation = Reserve(now_s, cluster, queue_.begin()->demand);
+  void Backfill(double now_s, const Inventory& inventory, const Start& start) {
+    const Reservation reservation = Reserve(now_s, inventory, queue_.begin()->demand);
     // Demands that fit nowhere, with and without the reserved nodes.
     std::vector<Demand> fail[2];
     std::size_t tested = 0;
@@ -100,8 +100,9 @@ class Slurm : public Engine {
       std::vector<Demand>& failed = fail[is_short ? 1 : 0];
       std::optional<Place> place;
       if (std::find(failed.begin(), failed.end(), job->demand) == failed.end()) {
-        place = Find(cluster, job->demand,
-                     is_short ? Cluster::NodeFilter{} : [&](std::uint32_t node) { return !reservation.nodes[node]; });
+        place = Find(
+            inventory, job->demand,
+            is_short ? Inventory::NodeFilter{} : [&](std::uint32_t node) { return !reservation.nodes[node]; });
         if (!place) failed.push_back(job->demand);
       }
       if (!place) {
@@ -114,9 +115,9 @@ class Slurm : public Engine {
     }
   }
 
-  Cluster::GpuOrder order_;
+  Inventory::GpuOrder order_;
   std::set<Waiting> queue_;
-  std::map<std::uint32_t, Running> running_;             // by job
+  std::map<std::uint32_t, Running> running_;           // by job
   std::set<std::pair<double, std::uint32_t>> by_end_;  // and job
   double next_backfill_s_ = 0;
   bool has_changed_ = false;  // since the last backfill
@@ -125,8 +126,8 @@ class Slurm : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> MakeSlurm(Placing placing) {
-  return std::make_unique<Slurm>(placing == Placing::kSpread ? Cluster::GpuOrder::kLeastAllocated
-                                                             : Cluster::GpuOrder::kFirst);
+  return std::make_unique<Slurm>(placing == Placing::kSpread ? Inventory::GpuOrder::kLeastAllocated
+                                                             : Inventory::GpuOrder::kFirst);
 }
 
 }  // namespace xschedd::fleet

@@ -22,7 +22,7 @@ struct Demand {
 };
 
 // Slurm's partition, Kubernetes' namespace. Its values count for jobs of it that have none of their own.
-struct Queue {
+struct Space {
   std::string name;
   std::uint32_t tier = 1;  // Slurm's PriorityTier, or the priority of its pods: larger is first
   int priority = 0;        // on the GPU, by claim
@@ -34,7 +34,7 @@ struct Queue {
 
 struct Job {
   std::string name;
-  std::uint32_t queue = 0;  // index into Trace::queues
+  std::uint32_t space = 0;  // index into Trace::spaces
   double arrival_s = 0;
   // Of its work when it has the GPU to itself. A job whose pattern never ends by itself runs for so long in any case.
   double seconds = 0;
@@ -45,7 +45,7 @@ struct Job {
 };
 
 struct Trace {
-  std::vector<Queue> queues;
+  std::vector<Space> spaces;
   std::vector<Job> jobs;  // in order of arrival
 };
 

@@ -1,15 +1,15 @@
-#include "tools/bench/fleet/cluster.h"
+#include "tools/bench/fleet/inventory.h"
 
 #include <stdexcept>
 
 namespace xschedd::fleet {
 
-Cluster::Cluster(const ClusterSize& size)
+Inventory::Inventory(const FleetSize& size)
     : size_(size),
       free_(static_cast<std::size_t>(size.nodes) * size.gpus, size.shards),
       nodes_(size.nodes, Node{.free_shards = size.gpus * size.shards, .free_gpus = size.gpus}) {}
 
-bool Cluster::Fits(std::uint32_t node, const Demand& demand) const {
+bool Inventory::Fits(std::uint32_t node, const Demand& demand) const {
   if (demand.shards == 0) return nodes_[node].free_gpus >= demand.gpus;
   if (nodes_[node].free_shards < demand.shards) return false;
   for (std::uint32_t i = 0; i < size_.gpus; ++i)
@@ -17,7 +17,7 @@ bool Cluster::Fits(std::uint32_t node, const Demand& demand) const {
   return false;
 }
 
-std::uint32_t Cluster::ShardGpu(std::uint32_t node, std::uint32_t shards, GpuOrder order) const {
+std::uint32_t Inventory::ShardGpu(std::uint32_t node, std::uint32_t shards, GpuOrder order) const {
   const std::uint32_t first = node * size_.gpus;
   std::uint32_t best = Gpus();
   for (std::uint32_t gpu = first; gpu < first + size_.gpus; ++gpu) {
@@ -28,7 +28,7 @@ std::uint32_t Cluster::ShardGpu(std::uint32_t node, std::uint32_t shards, GpuOrd
   return best;
 }
 
-std::optional<Place> Cluster::FindNodes(std::uint32_t nodes, const NodeFilter& allows) const {
+std::optional<Place> Inventory::FindNodes(std::uint32_t nodes, const NodeFilter& allows) const {
   Place place;
   for (std::uint32_t node = 0; node < size_.nodes; ++node) {
     if (nodes_[node].free_gpus != size_.gpus || (allows && !allows(node))) continue;
@@ -39,7 +39,8 @@ std::optional<Place> Cluster::FindNodes(std::uint32_t nodes, const NodeFilter& a
   return std::nullopt;
 }
 
-std::optional<Place> Cluster::Find(const Demand& demand, NodeOrder nodes, GpuOrder gpus, const NodeFilter& allows) const {
+std::optional<Place> Inventory::Find(const Demand& demand, NodeOrder nodes, GpuOrder gpus,
+                                     const NodeFilter& allows) const {
   if (demand.gpus > size_.gpus) return FindNodes((demand.gpus + size_.gpus - 1) / size_.gpus, allows);
   std::uint32_t best = size_.nodes;
   for (std::uint32_t node = 0; node < size_.nodes; ++node) {
@@ -60,20 +61,20 @@ std::optional<Place> Cluster::Find(const Demand& demand, NodeOrder nodes, GpuOrd
   return place;
 }
 
-bool Cluster::CanHold(const Demand& demand) const {
+bool Inventory::CanHold(const Demand& demand) const {
   if (demand.shards != 0) return demand.shards <= size_.shards;
   if (demand.gpus <= size_.gpus) return size_.nodes > 0;
   return (demand.gpus + size_.gpus - 1) / size_.gpus <= size_.nodes;
 }
 
-void Cluster::Take(const Demand& demand, const Place& place) {
+void Inventory::Take(const Demand& demand, const Place& place) {
   Change(demand, place, true);
 }
-void Cluster::Release(const Demand& demand, const Place& place) {
+void Inventory::Release(const Demand& demand, const Place& place) {
   Change(demand, place, false);
 }
 
-void Cluster::Change(const Demand& demand, const Place& place, bool takes) {
+void Inventory::Change(const Demand& demand, const Place& place, bool takes) {
   const std::uint32_t amount = demand.shards != 0 ? demand.shards : size_.shards;
   for (const std::uint32_t gpu : place) {
     Node& node = nodes_[NodeOf(gpu)];

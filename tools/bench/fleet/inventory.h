@@ -1,5 +1,5 @@
-// The GPUs of all nodes and what is free on them: each GPU is divided into shards, and a job has whole GPUs or shards of
-// one. Never more is taken than there is. Thread rule: belongs to one simulation.
+// The GPUs of all nodes and what is free on them: each GPU is divided into shards, and a job has whole GPUs or shards
+// of one. Never more is taken than there is. Thread rule: belongs to one simulation.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace xschedd::fleet {
 
-struct ClusterSize {
+struct FleetSize {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 8;    // of a node
   std::uint32_t shards = 4;  // of a GPU
 };
 
-// GPUs of the cluster: node * gpus + number on the node.
+// GPUs of the inventory: node * gpus + number on the node.
 using Place = std::vector<std::uint32_t>;
 
-class Cluster {
+class Inventory {
  public:
-  explicit Cluster(const ClusterSize& size);
+  explicit Inventory(const FleetSize& size);
 
   // Which node is better; the first of the best is chosen.
   enum class NodeOrder { kFirst, kLeastAllocated, kMostAllocated };
@@ -38,7 +38,7 @@ class Cluster {
   void Take(const Demand& demand, const Place& place);
   void Release(const Demand& demand, const Place& place);
 
-  const ClusterSize& Size() const { return size_; }
+  const FleetSize& Size() const { return size_; }
   std::uint32_t Gpus() const { return static_cast<std::uint32_t>(free_.size()); }
   std::uint32_t NodeOf(std::uint32_t gpu) const { return gpu / size_.gpus; }
   std::uint32_t FreeShards(std::uint32_t gpu) const { return free_[gpu]; }
@@ -54,7 +54,7 @@ class Cluster {
   std::optional<Place> FindNodes(std::uint32_t nodes, const NodeFilter& allows) const;
   void Change(const Demand& demand, const Place& place, bool takes);
 
-  ClusterSize size_;
+  FleetSize size_;
   std::vector<std::uint32_t> free_;  // shards, of each GPU
   std::vector<Node> nodes_;
 };
