@@ -32,6 +32,11 @@ class Runner {
     std::uint32_t few = 0;
     for (const Job& job : trace_.jobs)
       few = std::max(few, (job.demand.gpus + options_.size.gpus - 1) / options_.size.gpus);
+    // Fewer GPUs than work all the time, or exclusively than have a job, cannot do the same; a tenth for what ends
+    // later.
+    const FleetResults& all = way_.results;
+    const double busy_gpus = (options_.shares ? all.busy_gpu_s : all.used_gpu_s) / all.counted_s;
+    few = std::max(few, static_cast<std::uint32_t>(0.9 * busy_gpus / options_.size.gpus));
     few = std::max(few, 1u) - 1;
     const std::uint32_t step = std::max(options_.size.nodes / 100, 1u);
     while (enough - few > step) {

@@ -32,6 +32,8 @@ class Inventory {
 
   // A place where the demand fits now. More GPUs than a node has are whole nodes, all of which must be free.
   std::optional<Place> Find(const Demand& demand, NodeOrder nodes, GpuOrder gpus, const NodeFilter& allows = {}) const;
+  // Whether it fits on this node now; of a demand of several nodes: whether as many nodes are free.
+  bool Fits(std::uint32_t node, const Demand& demand) const;
   // Whether it can ever fit.
   bool CanHold(const Demand& demand) const;
 
@@ -49,7 +51,7 @@ class Inventory {
     std::uint32_t free_gpus = 0;    // with nothing taken
   };
 
-  bool Fits(std::uint32_t node, const Demand& demand) const;
+  std::uint32_t NodesOf(const Demand& demand) const { return (demand.gpus + size_.gpus - 1) / size_.gpus; }
   std::uint32_t ShardGpu(std::uint32_t node, std::uint32_t shards, GpuOrder order) const;
   std::optional<Place> FindNodes(std::uint32_t nodes, const NodeFilter& allows) const;
   void Change(const Demand& demand, const Place& place, bool takes);
@@ -57,6 +59,7 @@ class Inventory {
   FleetSize size_;
   std::vector<std::uint32_t> free_;  // shards, of each GPU
   std::vector<Node> nodes_;
+  std::uint32_t free_nodes_;  // with nothing taken
 };
 
 }  // namespace xschedd::fleet

@@ -76,12 +76,12 @@ class Slurm : public Engine {
       const Running& running = running_.at(job);
       inventory.Release(running.demand, running.place);
       // It did not fit before, so it fits on a node of these or nowhere, unless it needs several nodes.
-      const std::uint32_t first = inventory.NodeOf(running.place.front());
       const std::uint32_t last = inventory.NodeOf(running.place.back());
-      const bool is_large = demand.gpus > inventory.Size().gpus;
-      const auto place =
-          Find(inventory, demand, [&](std::uint32_t node) { return is_large || (first <= node && node <= last); });
-      if (!place) continue;
+      std::uint32_t node = inventory.NodeOf(running.place.front());
+      while (node < last && !inventory.Fits(node, demand))
+        ++node;
+      if (!inventory.Fits(node, demand)) continue;
+      const auto place = Find(inventory, demand, {});
       reservation.at_s = std::max(end_s, now_s + kBackfillS);
       for (const std::uint32_t gpu : *place)
         reservation.nodes[inventory.NodeOf(gpu)] = true;
