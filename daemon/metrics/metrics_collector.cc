@@ -89,6 +89,7 @@ bool MetricsCollector::Step() {
   if (!CountNext()) {
     core_.Metrics().End();
     core_.Metrics().Claims().ChooseSeries(UnixMs());
+    core_.Metrics().Spaces().ChooseSeries();
     CountUnscheduled();
     counted_ = true;
   }

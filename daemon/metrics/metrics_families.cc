@@ -23,8 +23,9 @@ using Place = std::size_t;
 constexpr char kDevice[] = "device";  // the PCI address
 constexpr char kClass[] = "class";
 constexpr char kClaim[] = "claim";
+constexpr char kSpace[] = "space";  // a namespace or partition
 // No claim has this name: it does not begin with a letter or a digit.
-constexpr char kOtherClaims[] = "_other";
+constexpr char kOtherClaims[] = "_other";  // and spaces
 constexpr std::size_t kClaimLabelBytes = 64;
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
@@ -69,6 +70,15 @@ void ForClaims(const Sources& from, const Write& write) {
     write(account.claim->name, account.in_series);
   }
   if (claims.IsUsed()) write(kOtherClaims, claims.Rest());
+}
+
+// The same for spaces.
+template <typename Write>
+void ForSpaces(const Sources& from, const Write& write) {
+  const SpaceAccounts::Used& used = MeterOf(from).Spaces().AllUsed();
+  if (used.IsEmpty()) return;
+  used.ForEach(write);
+  write(kOtherClaims, used.Rest());
 }
 
 std::string LabelOf(const Claim& claim, const char* name) {
@@ -247,6 +257,7 @@ constexpr MetricWriter kWriters[] = {
          const Claim& claim = *MeterOf(from).Claims().Find(id)->claim;
          out.Sample({{kClaim, claim.name},
                      {"namespace", LabelOf(claim, "namespace")},
+                     {"partition", LabelOf(claim, "partition")},
                      {"pod", LabelOf(claim, "pod")},
                      {"job", LabelOf(claim, "job")},
                      {"step", LabelOf(claim, "step")},
@@ -277,6 +288,32 @@ constexpr MetricWriter kWriters[] = {
        ForClaims(from, [&](std::string_view claim, const Usage& usage) {
          out.Sample({{kClaim, claim}}, usage.launches);
        });
+     }},
+
+    // ---- namespaces and partitions
+    {{"xschedd_space_gpu_time_seconds", MetricType::kCounter, "seconds",
+      "GPU time that the clients of a namespace or partition have used on all devices while they were tracked."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForSpaces(from, [&](std::string_view space, const auto& parts) { out.Seconds({{kSpace, space}}, parts[0]); });
+     }},
+    {{"xschedd_space_gained_gpu_time_seconds", MetricType::kCounter, "seconds",
+      "Of this, the GPU time of clients that would not have had the GPU without sharing."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForSpaces(from, [&](std::string_view space, const auto& parts) { out.Seconds({{kSpace, space}}, parts[1]); });
+     }},
+    {{"xschedd_wait_seconds", MetricType::kCounter, "seconds",
+      "Time for which clients of the waiter's namespace or partition had work and a shut gate for one of the "
+      "blocker's."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       const SpaceAccounts::Waits& waits = MeterOf(from).Spaces().AllWaits();
+       if (waits.IsEmpty()) return;
+       waits.ForEach([&](const std::pair<std::string, std::string>& pair, const auto& parts) {
+         out.Seconds({{"waiter", pair.first}, {"blocker", pair.second}}, parts[0]);
+       });
+       out.Seconds({{"waiter", kOtherClaims}, {"blocker", kOtherClaims}}, waits.Rest()[0]);
      }},
 
     // ---- classes of clients on devices

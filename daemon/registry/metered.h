@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace xschedd {
+
+struct Claim;
 
 // Numbers that only grow.
 struct Usage {
@@ -43,6 +46,10 @@ struct Metered {
   std::uint64_t late = 0;
   std::uint64_t untracked_ns = 0;
   std::uint64_t untracked_since_ns = 0;  // 0: it is tracked
+  // For whom it was held last: a client (0: nobody in particular), and the claim that it had then.
+  std::uint64_t blocker = 0;
+  std::shared_ptr<const Claim> blocker_claim;
+  std::uint64_t waits_ns = 0;  // of Attachment::HeldNsAt: counted by blocker
 };
 
 }  // namespace xschedd

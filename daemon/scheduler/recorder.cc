@@ -70,6 +70,14 @@ bool Recorder::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint
   return true;
 }
 
+void Recorder::BeginHold(Attachment& attachment, const Client* blocker, std::uint64_t now_ns) {
+  if (!attachment.busy || attachment.held_since_ns != 0) return;
+  if (attachment.metered.blocker != (blocker != nullptr ? blocker->id : 0)) {
+    meter_.HeldForAnother(attachment, blocker, now_ns);
+  }
+  attachment.held_since_ns = now_ns;
+}
+
 void Recorder::EndHold(Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.held_since_ns == 0) return;
   const std::uint64_t held_ns = now_ns - attachment.held_since_ns;

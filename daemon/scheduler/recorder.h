@@ -35,6 +35,8 @@ class Recorder {
   void NoteSilent(const Attachment& attachment, std::uint64_t now_ns);
   // Work ended after its deadline. False: only counted, because the client is late so often.
   bool NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
+  // A hold begins, if it is busy and none lasts. `blocker` is for whom; null: nobody in particular.
+  void BeginHold(Attachment& attachment, const Client* blocker, std::uint64_t now_ns);
   // Does nothing if it is not held.
   void EndHold(Attachment& attachment, std::uint64_t now_ns);
 

@@ -30,7 +30,7 @@ void Scheduler::SetEnforcing(bool enforces) {
     for (const auto& [slot, attachment] : client->attachments) {
       attachment->reason.is_observed = attachment->gate.held && !enforces;
       recorder_.NotePhase(*attachment, now);
-      if (attachment->gate.held && attachment->busy) attachment->held_since_ns = now;
+      if (attachment->gate.held) recorder_.BeginHold(*attachment, BlockerOf(attachment->gate), now);
     }
   }
   SetSettings(settings_);
@@ -160,7 +160,7 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
   recorder_.NotePhase(attachment, now_ns);
   if (gate.tracked && !before.tracked) activity_.BeginTracking(attachment, now_ns);
 
-  if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
+  if (gate.held) recorder_.BeginHold(attachment, BlockerOf(gate), now_ns);
 }
 
 bool Scheduler::RenewLeases() {
@@ -177,9 +177,13 @@ bool Scheduler::RenewLeases() {
   return any;
 }
 
+const Client* Scheduler::BlockerOf(const policy::Gate& gate) {
+  return gate.held_for != 0 ? registry_.Find(gate.held_for) : nullptr;
+}
+
 Reason Scheduler::ReasonOf(const policy::Gate& gate) {
   Reason reason{.why = gate.why, .is_observed = gate.held && !gates_.Enforces()};
-  if (const Client* client = gate.held_for != 0 ? registry_.Find(gate.held_for) : nullptr) {
+  if (const Client* const client = BlockerOf(gate)) {
     reason.pid = client->identity.pid;
     reason.priority = client->effective.priority;
   }

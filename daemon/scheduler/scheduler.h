@@ -74,6 +74,8 @@ class Scheduler {
   void KeepMemory(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void ApplyGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
+  // For whom it is shut; null: open, or for nobody in particular.
+  const Client* BlockerOf(const policy::Gate& gate);
   Reason ReasonOf(const policy::Gate& gate);
 
   Registry& registry_;

@@ -48,6 +48,19 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   return usage;
 }
 
+// Whether the GPU would have been this client's without sharing: it, or one of its claim or group, is the most
+// important client of the device; of equals, the one that came first.
+bool IsFirst(const Attachment& attachment) {
+  const std::vector<Attachment*>& all = attachment.device->attachments;
+  const auto first = std::max_element(all.begin(), all.end(), [](const Attachment* a, const Attachment* b) {
+    return a->client->effective.priority < b->client->effective.priority;
+  });
+  if (first == all.end()) return true;
+  const Client& one = *(*first)->client;
+  const Client& own = *attachment.client;
+  return &one == &own || one.group == own.group || (one.claim != nullptr && one.claim == own.claim);
+}
+
 }  // namespace
 
 std::string_view ClassOf(const Effective& effective) {
@@ -154,13 +167,28 @@ void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
   Metered& metered = attachment.metered;
   metered.begun_ns = now_ns;
   metered.untracked_since_ns = attachment.gate.tracked ? 0 : now_ns;
-  metered.base.held_ns = attachment.HeldNsAt(now_ns);
+  metered.base.held_ns = metered.waits_ns = attachment.HeldNsAt(now_ns);
   if (attachment.client->channel == nullptr) return;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   metered.base.gpu_ns = ledger.gpu_time_ns;
   metered.base.launches = ledger.submitted;
   metered.base.completions = ledger.completed;
   metered.base.passed = ledger.passthrough;
+}
+
+void Meter::HeldForAnother(Attachment& attachment, const Client* blocker, std::uint64_t now_ns) {
+  CountWaits(attachment, now_ns);
+  attachment.metered.blocker = blocker != nullptr ? blocker->id : 0;
+  attachment.metered.blocker_claim = blocker != nullptr ? blocker->claim : nullptr;
+}
+
+void Meter::CountWaits(Attachment& attachment, std::uint64_t now_ns) {
+  Metered& metered = attachment.metered;
+  const std::uint64_t held_ns = attachment.HeldNsAt(now_ns);
+  if (held_ns <= metered.waits_ns) return;
+  const std::string blocker = metered.blocker != 0 ? SpaceOf(metered.blocker_claim.get()) : kNobody;
+  spaces_.Wait(SpaceOf(attachment.client->claim.get()), blocker, held_ns - metered.waits_ns);
+  metered.waits_ns = held_ns;
 }
 
 void Meter::HoldEnded(Attachment& attachment, std::uint64_t held_ns) {
@@ -198,6 +226,10 @@ void Meter::Settle(Attachment& attachment, std::uint64_t now_ns) {
     counted.*part = usage.*part;
   }
   AddUsage(fresh, AccountOf(attachment).total);
+  CountWaits(attachment, now_ns);
+  if (fresh.gpu_ns != 0) {
+    spaces_.Use(SpaceOf(attachment.client->claim.get()), fresh.gpu_ns, IsFirst(attachment) ? 0 : fresh.gpu_ns);
+  }
   if (attachment.client->claim != nullptr && fresh != Usage()) claims_.Add(*attachment.client->claim, fresh);
 }
 

@@ -23,6 +23,7 @@
 #include "daemon/registry/registry.h"
 #include "daemon/telemetry/claim_accounts.h"
 #include "daemon/telemetry/histogram.h"
+#include "daemon/telemetry/space_accounts.h"
 
 namespace xschedd {
 
@@ -80,6 +81,8 @@ class Meter {
 
   // ---- as it happens
   void Attached(Attachment& attachment, std::uint64_t now_ns);
+  // A hold begins now for another client than the last one. `blocker`: null: for nobody in particular.
+  void HeldForAnother(Attachment& attachment, const Client* blocker, std::uint64_t now_ns);
   void HoldEnded(Attachment& attachment, std::uint64_t held_ns);
   void Decided(Device& device) { ++devices_[PlaceOf(device)].decisions; }
   void DecidedAfter(Device& device, std::uint64_t latency_ns) { devices_[PlaceOf(device)].latency.Observe(latency_ns); }
@@ -104,9 +107,12 @@ class Meter {
   // As of the last Settle or count of each client.
   ClaimAccounts& Claims() { return claims_; }
   const ClaimAccounts& Claims() const { return claims_; }
+  SpaceAccounts& Spaces() { return spaces_; }
+  const SpaceAccounts& Spaces() const { return spaces_; }
 
  private:
   void Settle(Attachment& attachment, std::uint64_t now_ns);
+  void CountWaits(Attachment& attachment, std::uint64_t now_ns);
   void CountPresent(const Attachment& attachment, std::uint64_t now_ns);
   ClassAccount& AccountOf(Attachment& attachment);
   std::uint32_t FindAccount(std::uint32_t device, std::uint32_t klass);
@@ -120,6 +126,7 @@ class Meter {
   std::vector<std::string> classes_;
   std::vector<ClassAccount> accounts_;
   ClaimAccounts claims_;
+  SpaceAccounts spaces_;
 };
 
 }  // namespace xschedd

@@ -28,6 +28,8 @@ except ImportError:
 GPU, OTHER_GPU = "0000:c1:00.0", "0000:c2:00.0"
 OPEN = "application/openmetrics-text; version=1.0.0"
 MONITORING = ROOT / "systemd/monitoring"
+DASHBOARDS = (MONITORING / "grafana-dashboard.json", MONITORING / "grafana-dashboard-fleet.json")
+RECORDING = MONITORING / "prometheus-recording.yml"
 DOCS = ROOT / "docs/reference/metrics.md"
 
 Samples = Dict[Tuple[str, Tuple[Tuple[str, str], ...]], float]
@@ -112,27 +114,35 @@ class WithMetrics(WithDaemon):
 
 
 def monitoring_names() -> Dict[str, List[str]]:
-    """Metric names in the dashboard and in the alert rules, by their place."""
+    """Metric names in the dashboards and in the rules, by their place; recorded ones with their rule's name."""
     found: Dict[str, List[str]] = {}
     for where, expression in expressions():
         # Label matchers, groupings and ranges contain no metrics.
         bare = re.sub(r'"[^"]*"', "", expression)
         bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
         found[where] = [name for name in re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()", bare)
-                        if re.match(r"(xschedd|hw|process)_", name)]
+                        if re.match(r"(\w+:)?(xschedd|hw|process)_", name)]
     return found
+
+
+def recorded() -> List[Tuple[str, str]]:
+    """Names and expressions of the recording rules."""
+    return re.findall(r"- record: (\S+)\n\s+expr: (.*)", RECORDING.read_text(encoding="utf-8"))
 
 
 def expressions() -> Iterator[Tuple[str, str]]:
     """Every expression of PromQL that we ship."""
-    dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text(encoding="utf-8"))
-    for panel in dashboard["panels"]:
-        for target in panel.get("targets", []):
-            yield f"dashboard: {panel['title']}", target["expr"]
-    for variable in dashboard["templating"]["list"]:
-        asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable.get("definition", ""))
-        if asked:
-            yield f"dashboard: ${variable['name']}", asked.group(1)
+    for file in DASHBOARDS:
+        dashboard = json.loads(file.read_text(encoding="utf-8"))
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", []):
+                yield f"{file.name}: {panel['title']}", target["expr"]
+        for variable in dashboard["templating"]["list"]:
+            asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable.get("definition", ""))
+            if asked:
+                yield f"{file.name}: ${variable['name']}", asked.group(1)
+    for name, expression in recorded():
+        yield f"rule: {name}", expression
     text = (MONITORING / "prometheus-alerts.yml").read_text(encoding="utf-8")
     for name, expression in re.findall(r"- alert: (\w+)\n\s+expr: (.*)", text):
         yield f"alert: {name}", expression

@@ -16,13 +16,13 @@ import urllib.request
 from typing import Any, Dict, List
 
 import metrics_world
-from metrics_world import GPU, MONITORING, ROOT, WithMetrics, expressions, monitoring_names, run, wait_for
+from metrics_world import DASHBOARDS, GPU, MONITORING, RECORDING, ROOT, WithMetrics, expressions, monitoring_names, recorded, run, wait_for
 
 PROGRAMS = pathlib.Path(run(ROOT / "tools/prometheus/fetch", "--path").stdout.strip())
 PROMTOOL = PROGRAMS / "promtool"
 ALERTS = MONITORING / "prometheus-alerts.yml"
 ALERTS_TEST = pathlib.Path(__file__).with_name("alerts_test.yml")
-DASHBOARD = MONITORING / "grafana-dashboard.json"
+RECORDING_TEST = pathlib.Path(__file__).with_name("recording_test.yml")
 
 
 def strict(pairs: List[Any]) -> Dict[str, Any]:
@@ -43,7 +43,7 @@ class Scraped(WithMetrics):
         self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
         config = pathlib.Path(self.data, "prometheus.yml")
         shipped = (MONITORING / "prometheus-scrape.yml").read_text(encoding="utf-8")
-        text = shipped.replace("/usr/share/xschedd/prometheus-alerts.yml", str(ALERTS)).replace("19464", str(self.port))
+        text = shipped.replace("/usr/share/xschedd", str(MONITORING)).replace("19464", str(self.port))
         self.assertEqual(text.count(str(self.port)), 1)
         config.write_text("global:\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\n  evaluation_interval: 200ms\n" + text,
                           encoding="utf-8")
@@ -123,10 +123,26 @@ class Scraped(WithMetrics):
         self.assertEqual((target["lastError"], target["labels"]["job"]), ("", "xschedd"))
 
     def test_every_expression_that_we_ship(self) -> None:
-        low, high = self.two_clients()
+        for name, label in (("high", "namespace=serving"), ("low", "partition=batch")):
+            self.ctl("claim", "put", name, "--socket", "--label", label, "--label", "job=17", "--priority", "5" if name == "high" else "-5")
+        low, high = [self.client(where=os.path.join(self.folder, "claims", name)) for name in ("low", "high")]
+        for client in (low, high):
+            client.tell(f"device {GPU}")
+        for client in (low, high):
+            client.tell("await tracked")
+        low.tell("gpu_us 1250")
         low.tell("busy")
         high.tell("busy")
         self.eventually('xschedd_device_clients{class="low", state="held"}', [1])
+        # A claim's labels keep their names, though Prometheus has a "job" of its own.
+        self.eventually('sum by (job, partition) (xschedd_claim_info{job="17", partition="batch"})', [1])
+        # The recording rules have values.
+        for name in ("waiter_blocker:xschedd_wait_seconds:rate5m{waiter=\"batch\", blocker=\"serving\"}",
+                     "claim:xschedd_held_time_seconds:rate5m{claim=\"low\", job=\"17\"}", "fleet:xschedd_wait_seconds:rate5m"):
+            self.eventually(f"{name} > bool 0", [1])
+        for name in ("fleet:xschedd_nodes:count", "fleet:xschedd_shared_devices:count", "fleet:xschedd_devices:count"):
+            self.eventually(name, [1])
+        wait_for(lambda: {name for name, _ in recorded()} <= set(self.get("label/__name__/values")), "all recorded series")
         known = {"xschedd_unscheduled_processes"}
         if os.geteuid() == 0:  # otherwise the daemon may not inspect other users' processes, and does not export their number
             self.eventually("count(xschedd_unscheduled_processes) > bool 0", [1])
@@ -144,12 +160,15 @@ class Scraped(WithMetrics):
             with self.subTest(where):
                 self.assertLessEqual(set(names), known)
 
+    def alerts(self) -> List[Any]:
+        return [rule for group in self.get("rules")["groups"] if group["name"] == "xschedd" for rule in group["rules"]]
+
     def test_the_alerts_are_loaded_and_none_fires(self) -> None:
-        rules = self.get("rules")["groups"][0]["rules"]
+        rules = self.alerts()
         self.assertEqual(len(rules), ALERTS.read_text(encoding="utf-8").count("- alert:"))
 
         def all_evaluated() -> bool:
-            self.rules = self.get("rules")["groups"][0]["rules"]
+            self.rules = self.alerts()
             return all(rule["health"] != "unknown" for rule in self.rules)
 
         wait_for(all_evaluated, "an evaluation")
@@ -157,7 +176,7 @@ class Scraped(WithMetrics):
             with self.subTest(rule["name"]):
                 self.assertEqual((rule["health"], rule.get("lastError", ""), rule["state"]), ("ok", "", "inactive"))
         self.ctl("disable")
-        wait_for(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
+        wait_for(lambda: "pending" in {rule["state"] for rule in self.alerts()
                                          if rule["name"] == "XscheddDisabled"}, "XscheddDisabled")
 
     def test_promtool_accepts_the_exposed_metrics(self) -> None:
@@ -172,8 +191,20 @@ class Scraped(WithMetrics):
 
 class Files(metrics_world.unittest.TestCase):
     def test_rules(self) -> None:
-        said = run(PROMTOOL, "check", "rules", "--lint-fatal", ALERTS)
+        for file in (ALERTS, RECORDING):
+            said = run(PROMTOOL, "check", "rules", "--lint-fatal", file)
+            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertEqual(len(recorded()), RECORDING.read_text(encoding="utf-8").count("- record:"))
+
+    def test_recorded_values_add_up_over_nodes(self) -> None:
+        said = run(PROMTOOL, "test", "rules", RECORDING_TEST, cwd=RECORDING_TEST.parent)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        text = RECORDING_TEST.read_text(encoding="utf-8")
+        for name, _ in recorded():
+            self.assertIn(f"- expr: {name}\n", text)
+        # The page names each.
+        document = metrics_world.DOCS.read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^\| `(\w+:\S+)` \|", document, re.MULTILINE), [name for name, _ in recorded()])
 
     def test_alerts_fire_when_they_should_and_only_then(self) -> None:
         said = run(PROMTOOL, "test", "rules", ALERTS_TEST, cwd=ALERTS_TEST.parent)
@@ -199,8 +230,12 @@ class Files(metrics_world.unittest.TestCase):
             self.assertIn("expr: >- " + " ".join(join.split()), tested)
         self.assertEqual([name.lower() for name in headings], re.findall(r"runbook_url: file://@docdir@/reference/metrics\.md#(\w+)", text))
 
-    def test_the_dashboard(self) -> None:
-        text = DASHBOARD.read_text(encoding="utf-8")
+    def test_the_dashboards(self) -> None:
+        uids = [self.dashboard(file) for file in DASHBOARDS]
+        self.assertEqual(len(set(uids)), len(uids))
+
+    def dashboard(self, file: pathlib.Path) -> str:
+        text = file.read_text(encoding="utf-8")
         dashboard = json.loads(text, object_pairs_hook=strict, parse_constant=no_constant)
         panels = dashboard["panels"]
         self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
@@ -220,6 +255,7 @@ class Files(metrics_world.unittest.TestCase):
         variables = {variable["name"] for variable in dashboard["templating"]["list"]}
         used = set(re.findall(r"\$\{?(\w+)", text)) - {"__rate_interval", "__all"}
         self.assertEqual(used, variables)
+        return dashboard["uid"]
 
 
 if __name__ == "__main__":

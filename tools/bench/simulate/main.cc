@@ -36,36 +36,6 @@ struct Options {
   bool json = false;
 };
 
-Result<std::uint32_t> Number(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Fail(fmt::format("\"{}\" is not a number", text), "give a whole number without a unit");
-  }
-  return value;
-}
-
-struct Assignment {
-  std::string name;
-  std::vector<std::uint32_t> values;
-};
-
-// "name=1,2,3".
-Result<Assignment> Parse(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos) return Fail(fmt::format("\"{}\" has no =", text), "write it as window_us=500");
-  Assignment assignment{text.substr(0, equals), {}};
-  std::size_t begin = equals + 1;
-  while (true) {
-    const std::size_t comma = text.find(',', begin);
-    const Result<std::uint32_t> value = Number(std::string_view(text).substr(begin, comma - begin));
-    if (!value) return tl::unexpected(value.error());
-    assignment.values.push_back(*value);
-    if (comma == std::string::npos) return assignment;
-    begin = comma + 1;
-  }
-}
-
 Result<Parameters> MakeParameters(const Options& options) {
   Parameters parameters;
   const auto name = xschedd::policy::NameFrom(options.policy);
@@ -76,12 +46,7 @@ Result<Parameters> MakeParameters(const Options& options) {
   parameters.settings.name = *name;
   parameters.seed = options.seed;
   for (const std::string& text : options.settings) {
-    const Result<Assignment> assignment = Parse(text);
-    if (!assignment) return tl::unexpected(assignment.error());
-    if (assignment->values.size() != 1) return Fail("--set takes one value", "use --sweep for several");
-    if (const Result<void> set = Set(parameters, assignment->name, assignment->values[0]); !set) {
-      return tl::unexpected(set.error());
-    }
+    if (const Result<void> set = SetByText(parameters, text); !set) return tl::unexpected(set.error());
   }
   return parameters;
 }
@@ -135,7 +100,7 @@ Result<void> SetPriorities(std::vector<Workload>& workloads, const std::vector<s
 
 Result<void> Sweep(const Workload& workload, const Parameters& base, const std::string& text, const Results& reference,
                    nlohmann::json* json) {
-  const Result<Assignment> assignment = Parse(text);
+  const Result<Assignment> assignment = ParseAssignment(text);
   if (!assignment) return tl::unexpected(assignment.error());
   std::vector<SweepPoint> points;
   for (const std::uint32_t value : assignment->values) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace xschedd::simulate {
 namespace {
 
@@ -19,6 +21,15 @@ constexpr Field kFields[] = {
     {"report_us", &Parameters::report_us},
 };
 
+Result<std::uint32_t> Number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Fail(fmt::format("\"{}\" is not a number", text), "give a whole number without a unit");
+  }
+  return value;
+}
+
 }  // namespace
 
 Result<void> Set(Parameters& parameters, std::string_view name, std::uint32_t value) {
@@ -32,6 +43,28 @@ Result<void> Set(Parameters& parameters, std::string_view name, std::uint32_t va
     return {};
   }
   return Fail(fmt::format("there is no setting \"{}\"", name), fmt::format("there are {}", fmt::join(Names(), ", ")));
+}
+
+Result<Assignment> ParseAssignment(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return Fail(fmt::format("\"{}\" has no =", text), "write it as window_us=500");
+  Assignment assignment{text.substr(0, equals), {}};
+  std::size_t begin = equals + 1;
+  while (true) {
+    const std::size_t comma = text.find(',', begin);
+    const Result<std::uint32_t> value = Number(std::string_view(text).substr(begin, comma - begin));
+    if (!value) return tl::unexpected(value.error());
+    assignment.values.push_back(*value);
+    if (comma == std::string::npos) return assignment;
+    begin = comma + 1;
+  }
+}
+
+Result<void> SetByText(Parameters& parameters, const std::string& text) {
+  const Result<Assignment> assignment = ParseAssignment(text);
+  if (!assignment) return tl::unexpected(assignment.error());
+  if (assignment->values.size() != 1) return Fail("--set takes one value", "use --sweep for several");
+  return Set(parameters, assignment->name, assignment->values[0]);
 }
 
 std::vector<std::string> Names() {

@@ -31,6 +31,16 @@ struct Parameters {
 // "window_us=200": a field of Settings or Parameters by its name. An unknown name or a value out of range is an error.
 Result<void> Set(Parameters& parameters, std::string_view name, std::uint32_t value);
 
+// "window_us=100,200".
+struct Assignment {
+  std::string name;
+  std::vector<std::uint32_t> values;
+};
+Result<Assignment> ParseAssignment(const std::string& text);
+
+// An assignment of one value, as Set.
+Result<void> SetByText(Parameters& parameters, const std::string& text);
+
 // All names that Set knows.
 std::vector<std::string> Names();
 

@@ -8,7 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <stdexcept>
+
+#include "tools/bench/simulate/fields.h"
 
 namespace xschedd::simulate {
 namespace {
@@ -17,64 +18,6 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxDevices = 1024;
 constexpr std::uint32_t kMaxClients = 100'000;
-
-// Thrown with one line; ReadWorkload adds the place.
-struct FormatError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// Reads keys of an object and remembers them, so that unknown keys are errors: a misspelt key must not mean the
-// default.
-class Fields {
- public:
-  explicit Fields(const Json& object, std::string_view what) : object_(object), what_(what) {
-    if (!object.is_object()) throw FormatError(fmt::format("{} must be an object", what));
-  }
-
-  double Number(const std::string& key, double missing, double least, double most) {
-    const Json* value = Take(key);
-    if (value == nullptr) return missing;
-    if (!value->is_number()) throw FormatError(fmt::format("{}: \"{}\" must be a number", what_, key));
-    const double number = value->get<double>();
-    if (!(number >= least && number <= most)) {
-      throw FormatError(fmt::format("{}: \"{}\" is {}, which is not from {} to {}", what_, key, number, least, most));
-    }
-    return number;
-  }
-  double Required(const std::string& key, double least, double most) {
-    if (!object_.contains(key)) throw FormatError(fmt::format("{} needs \"{}\"", what_, key));
-    return Number(key, 0, least, most);
-  }
-  std::string Text(const std::string& key, const std::string& missing) {
-    const Json* value = Take(key);
-    if (value == nullptr) return missing;
-    if (!value->is_string()) throw FormatError(fmt::format("{}: \"{}\" must be a string", what_, key));
-    return value->get<std::string>();
-  }
-  bool Flag(const std::string& key) {
-    const Json* value = Take(key);
-    if (value == nullptr) return false;
-    if (!value->is_boolean()) throw FormatError(fmt::format("{}: \"{}\" must be true or false", what_, key));
-    return value->get<bool>();
-  }
-  const Json* Take(const std::string& key) {
-    taken_.push_back(key);
-    const auto found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  void RejectUnknown() const {
-    for (const auto& [key, value] : object_.items()) {
-      if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
-        throw FormatError(fmt::format("{} has no \"{}\"; it has {}", what_, key, fmt::join(taken_, ", ")));
-      }
-    }
-  }
-
- private:
-  const Json& object_;
-  std::string_view what_;
-  std::vector<std::string> taken_;
-};
 
 std::uint64_t FromUs(double us) {
   return static_cast<std::uint64_t>(std::llround(us * 1e3));

@@ -21,7 +21,8 @@ INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim
              "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
              "/usr/share/zsh/site-functions/_xschedctl", "/etc/cdi/xschedd.json", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
-             "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
+             "/usr/share/xschedd/grafana-dashboard-fleet.json", "/usr/share/xschedd/prometheus-alerts.yml",
+             "/usr/share/xschedd/prometheus-recording.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
              "/usr/share/xschedd/bench/acceptance/acceptance",
              "/usr/share/doc/xschedd/reference/metrics.md", "/usr/share/doc/xschedd/reference/json.md")
 
