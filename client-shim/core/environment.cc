@@ -49,6 +49,7 @@ void Write(const std::string& line) {
 
 Environment Environment::Read() {
   Environment environment;
+  if (const std::string notice = Get("XSCHEDD_NOTICE"); !notice.empty()) Warn(notice);
   environment.group = Get("XSCHEDD_GROUP");
   if (environment.group.empty()) environment.group = LauncherGroup();
   environment.passthrough = Get("XSCHEDD_PASSTHROUGH");

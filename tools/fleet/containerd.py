@@ -148,6 +148,10 @@ class Fleet:
     def said(self, line):
         expect(line in self.plugin.log(), f"the plugin has not said: {line}\n{self.plugin.log()}")
 
+    def log_of(self, pod):
+        """What `kubectl logs` shows."""
+        return pathlib.Path(f"/tmp/pods/{pod.name}.log").read_text(errors="replace")
+
     def await_plugin(self):
         """Until the engine has taken it once more."""
         self.served += 1
@@ -212,8 +216,11 @@ class Fleet:
     def a_wrong_annotation_is_said_and_counts_as_none(self):
         pod = self.client("wrong", {"xschedd.io/priority": "urgent"})
         self.has(pod, 0, self.of(pod)["priority_source"])
-        self.said('pod ml/wrong, container main: xschedd.io/priority: "urgent" is not a priority; '
-                  "give a number from -100 to 100; it runs without")
+        line = ('pod ml/wrong, container main: xschedd.io/priority: "urgent" is not a priority; '
+                "give a number from -100 to 100; it runs without")
+        self.said(line)
+        ours = [said for said in self.log_of(pod).splitlines() if "xschedd" in said]
+        expect(len(ours) == 1 and ours[0].endswith(f"xschedd: {line}"), f"the container's log: {ours}")
         self.end(pod)
 
     def a_pod_that_asks_for_a_gpu_is_bounded(self):
