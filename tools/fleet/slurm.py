@@ -300,6 +300,16 @@ class Fleet(slurm_latency.Latency):
         (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
         return said
 
+    def a_wrong_setting_of_the_plugin_is_one_line(self):
+        """In slurmd's log, where who wrote plugstack.conf looks; jobs run."""
+        run("sed", "-i", "--follow-symlinks", "s/^optional .*xschedd-spank.*/& speed=9/", self.place.plugstack)
+        run("systemctl", "restart", "slurmd")
+        line = 'xschedd: plugstack.conf: "speed=9" is no setting; it has no effect'
+        wait_for(lambda: line in run("cat", "/var/log/slurm/slurmd.log"), "slurmd's log has the line")
+        run("sed", "-i", "--follow-symlinks", "s/ speed=9$//", self.place.plugstack)
+        run("systemctl", "restart", "slurmd")
+        self.wait_for_slurm()
+
     def a_node_full_of_claims_is_one_line(self):
         run("sh", "-c", f"for i in $(seq {MAX_CLAIMS}); do xschedctl claim put full-$i --socket >&2 || exit 1; done")
         said = self.runs_and_says(1, "as many as xschedd keeps")
@@ -385,11 +395,10 @@ class Fleet(slurm_latency.Latency):
              a_suspended_job_lets_go, scontrol_changes_live_priorities, a_restart_of_slurmd_changes_nothing,
              nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, ranks_are_one_group,
              a_priority_above_the_ceiling_is_limited, a_priority_below_it_is_given, a_user_s_variables_change_nothing,
-             a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_node_full_of_claims_is_one_line,
-             a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line, no_controller_is_one_line,
-             a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim, many_come_and_go,
-             *slurm_latency.Latency.LATENCY_STEPS,
-             without_the_package_slurm_runs_as_before)
+             a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_wrong_setting_of_the_plugin_is_one_line,
+             a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
+             no_controller_is_one_line, a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim,
+             many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, without_the_package_slurm_runs_as_before)
 
 
 if __name__ == "__main__":

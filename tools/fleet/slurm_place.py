@@ -14,6 +14,7 @@ class Packages:
 
     folder = "/usr/lib/x86_64-linux-gnu/xschedd"
     controller = "root"
+    plugstack = "/etc/slurm/plugstack.conf.d/xschedd.conf"
 
     def install(self):
         run("sh", "-c", f"{INSTALL} slurmd slurmctld slurm-client munge /opt/test/packages/*.deb")
@@ -33,6 +34,7 @@ class Portable:
 
     folder = "/usr/lib/xschedd"
     controller = "slurm"
+    plugstack = "/etc/slurm/plugstack.conf"
     line = "optional libxschedd-spank.so path=/usr/bin"
 
     def install(self):
@@ -50,10 +52,10 @@ class Portable:
         self.install_again()
 
     def remove(self):
-        run("sed", "-i", f"\\|{self.line}|d", "/etc/slurm/plugstack.conf")
+        run("sed", "-i", f"\\|{self.line}|d", self.plugstack)
 
     def install_again(self):
-        with (ROOT / "etc/slurm/plugstack.conf").open("a") as file:
+        with (ROOT / self.plugstack[1:]).open("a") as file:
             file.write(self.line + "\n")
 
     def purge(self):
