@@ -202,6 +202,10 @@ class Fleet:
             xschedctl("claim", "put", self.claim(pod), "--socket", "--priority", str(priority), "--latency", "strict",
                       "--label", f"pod={pod.name}", "--label", f"namespace={pod.namespace}")
         wait_for(lambda: self.state(self.high) == "held", "the other one is held")
+        # An administrator's word goes before a claim's.
+        for change, held in (("--priority=45", self.low), ("--reset", self.high)):
+            xschedctl("set", "--cgroup", self.of(self.high)["cgroup"], change)
+            wait_for(lambda held=held: self.state(held) == "held", f"{held.name} is held")
         for pod in (self.low, self.high):
             expect(self.ask(pod, "rest") == "0", f"{pod.name} does not rest")
 

@@ -9,6 +9,7 @@ for conditions. The last line is `N passed, N failed`.
 
 import json
 import pathlib
+import re
 import signal
 import socket
 import sys
@@ -149,6 +150,7 @@ class Fleet(slurm_latency.Latency):
     # ---- steps, in this order
     def prepare(self):
         run("apt-get", "update", "-q")
+        run("apt-get", "install", "-y", "-q", "--no-install-recommends", "jq")
         self.place.install()
         host, ports = run("hostname"), free_ports()
         for name, text in SETTINGS.items():
@@ -241,6 +243,19 @@ class Fleet(slurm_latency.Latency):
         wait_for(lambda: {self.low_job, self.high_job} <= set(account()), "both steps are in the account")
         low = account()[self.low_job]
         expect(low["held_ns"] > 0 and low["labels"]["user"] == "alice" and low["ended_unix_ms"], f"the account: {low}")
+
+    def the_how_to_s_commands_work(self):
+        """Its file of limits, its check and its account, as docs/how-to/slurm.md has them."""
+        text = (pathlib.Path(__file__).parents[2] / "docs/how-to/slurm.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        (ROOT / "etc/xschedd/slurm.toml").write_text(next(block for block in blocks if "[partition.interactive]" in block))
+        check = re.search(r"`(xschedctl slurm check [^`]*)`", text).group(1)
+        said = run(*check.split())
+        expect(said.startswith("GPU priority 50\n") and "limited by partition" in said, f"{check}: {said}")
+        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
+        command = next(block for block in blocks if block.startswith("jq ")).replace('"17"', f'"{self.low_job}"')
+        said = json.loads(run(*user("sh", "-c", command)))
+        expect(said[0] == "0" and said[2] > 0, f"{command}: {said}")
 
     def ranks_are_one_group(self):
         """A job of two ranks, as a batch script's step. Its own step and the script's have claims."""
@@ -393,7 +408,7 @@ class Fleet(slurm_latency.Latency):
 
     STEPS = (prepare, a_job_without_gpus_is_untouched, a_step_has_the_claim_of_its_partition, the_low_partition_is_held,
              a_suspended_job_lets_go, scontrol_changes_live_priorities, a_restart_of_slurmd_changes_nothing,
-             nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, ranks_are_one_group,
+             nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, the_how_to_s_commands_work, ranks_are_one_group,
              a_priority_above_the_ceiling_is_limited, a_priority_below_it_is_given, a_user_s_variables_change_nothing,
              a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_wrong_setting_of_the_plugin_is_one_line,
              a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
