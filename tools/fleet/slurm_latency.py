@@ -25,6 +25,7 @@ REQUESTS = ("request_tenant", "--seconds", "0", "--rate", "10", "--kernels", "8"
 SATURATING = ("saturating_tenant", "--seconds", "0", "--kernel-us", "1200", "--depth", "16")
 NEIGHBOURS = 3
 SETTLE_S = 20.0
+BELOW_S = 3.0
 
 
 class Tenant:
@@ -92,10 +93,11 @@ class Latency:
     def neighbours(self, native=False):
         return [self.tenant("low", SATURATING, native) for _ in range(NEIGHBOURS)]
 
-    def window(self, kind, begin_ns, low):
-        """The turn that begins then, with the latencies of all its requests, also of those that wait beyond its end."""
-        end_ns = begin_ns + round(TURN_S * 1e9)
-        wait_for(lambda: any(request.done_ns >= end_ns for request in self.serving.requests()[-20:]), f"the requests of turn {kind}")
+    def window(self, kind, begin_ns, low, end_ns=None):
+        """The turn that begins then, with the latencies of all its requests, also of those that wait beyond its end: they
+        are served in the order in which they came."""
+        end_ns = end_ns or begin_ns + round(TURN_S * 1e9)
+        wait_for(lambda: any(request.arrival_ns >= end_ns for request in self.serving.requests()[-1:]), f"the requests of turn {kind}")
         self.windows.setdefault(kind, []).append(Window(begin_ns, end_ns, self.serving, low))
         return self.row(kind)
 
@@ -140,12 +142,15 @@ class Latency:
         return f"p50 {ours.p50 / alone.p50:.2f} times that alone, without xschedd {native.p50 / alone.p50:.2f}"
 
     def scontrol_is_felt(self):
-        """Both jobs run on; only their ranks change."""
+        """Both jobs run on; only their ranks change. For a short time, because the requests that wait pile up."""
         self.sync_after("Nice=6000")
+        begin_ns = time.monotonic_ns()
         expect(self.priority(self.serving.job) == (-40, "claim"), f"its priority: {self.of(self.serving.job)}")
-        below = self.turn("scontrol: Nice=6000", self.batch)
+        time.sleep(BELOW_S)
+        end_ns = time.monotonic_ns()
         self.sync_after("Nice=0")
         caught_up = time.monotonic_ns()
+        below = self.window(f"scontrol: Nice=6000 for {BELOW_S:.0f} s", begin_ns, self.batch, end_ns)
         wait_for(lambda: figures.caught_up_ns(self.serving.requests(), caught_up), "the requests that waited are served")
         back = self.turn("scontrol: Nice=0", self.batch)
         expect(back.p50 < below.p50, f"the change is not felt: {below.p50} ms, then {back.p50} ms")
