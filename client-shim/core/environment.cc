@@ -48,6 +48,7 @@ std::string EnvironmentVariable(const char* name) {
 
 Environment Environment::Read() {
   Environment environment;
+  if (const std::string notice = EnvironmentVariable("XSCHEDD_NOTICE"); !notice.empty()) Warn(notice);
   environment.group = EnvironmentVariable("XSCHEDD_GROUP");
   if (environment.group.empty()) environment.group = LauncherGroup();
   environment.passthrough = EnvironmentVariable("XSCHEDD_PASSTHROUGH");

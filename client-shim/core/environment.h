@@ -6,6 +6,7 @@
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; default: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
 //   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
+//   XSCHEDD_NOTICE       one line for standard error, of what started the process (tools/nri)
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs action), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
 // Thread rule: any thread; the environment is read when the library starts.

@@ -65,6 +65,8 @@ root_carry() {
     rm -rf "$new"/etc/apt/sources.list "$new"/etc/apt/sources.list.d/* "$new/etc/apt/trusted.gpg.d"
     [ ! -d "$new/etc/apt.before/trusted.gpg.d" ] || cp -a "$new/etc/apt.before/trusted.gpg.d" "$new/etc/apt/trusted.gpg.d"
     echo "deb $mirror $suite main" >"$new/etc/apt/sources.list"
+    # A mirror's copy of sid may be old.
+    [ "$suite" != sid ] || echo 'Acquire::Check-Valid-Until "false";' >"$new/etc/apt/apt.conf.d/90valid"
   fi
   rm -rf "$new/etc/apt.before"
   mkdir -p "$new/usr/share/keyrings" "$new/usr/local/share/ca-certificates"

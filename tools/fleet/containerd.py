@@ -148,6 +148,13 @@ class Fleet:
     def said(self, line):
         expect(line in self.plugin.log(), f"the plugin has not said: {line}\n{self.plugin.log()}")
 
+    def both_said(self, pod, line):
+        """The plugin's log, and the container's own, which `kubectl logs` shows, once."""
+        self.said(line)
+        log = pathlib.Path(f"/tmp/pods/{pod.name}.log").read_text(errors="replace")
+        ours = [said for said in log.splitlines() if "xschedd" in said]
+        expect(len(ours) == 1 and ours[0].endswith(f"xschedd: {line}"), f"the container's log: {log}")
+
     def await_plugin(self):
         """Until the engine has taken it once more."""
         self.served += 1
@@ -195,6 +202,10 @@ class Fleet:
             xschedctl("claim", "put", self.claim(pod), "--socket", "--priority", str(priority), "--latency", "strict",
                       "--label", f"pod={pod.name}", "--label", f"namespace={pod.namespace}")
         wait_for(lambda: self.state(self.high) == "held", "the other one is held")
+        # An administrator's word goes before a claim's.
+        for change, held in (("--priority=45", self.low), ("--reset", self.high)):
+            xschedctl("set", "--cgroup", self.of(self.high)["cgroup"], change)
+            wait_for(lambda held=held: self.state(held) == "held", f"{held.name} is held")
         for pod in (self.low, self.high):
             expect(self.ask(pod, "rest") == "0", f"{pod.name} does not rest")
 
@@ -206,15 +217,33 @@ class Fleet:
                 ("sly", "batch", {"xschedd.io/group": "g"}, -10, "hint")):
             pod = self.client(name, annotations, namespace, {"XSCHEDD_PRIORITY": "100"})
             self.has(pod, expected, source)
+            if name == "climber":
+                self.both_said(pod, "pod ml/climber, container main: priority 51 is above 50, the ceiling of namespace ml; it gets 50")
             self.end(pod)
-        self.said("pod ml/climber, container main: priority 51 is above 50, the ceiling of namespace ml; it gets 50")
 
     def a_wrong_annotation_is_said_and_counts_as_none(self):
         pod = self.client("wrong", {"xschedd.io/priority": "urgent"})
         self.has(pod, 0, self.of(pod)["priority_source"])
-        self.said('pod ml/wrong, container main: xschedd.io/priority: "urgent" is not a priority; '
-                  "give a number from -100 to 100; it is ignored")
+        self.both_said(pod, 'pod ml/wrong, container main: xschedd.io/priority: "urgent" is not a priority; '
+                            "give a number from -100 to 100; it is ignored")
         self.end(pod)
+        pod = self.client("mistyped", {"xschedd.io/prio": "7"})
+        self.has(pod, 0, self.of(pod)["priority_source"])
+        self.both_said(pod, 'pod ml/mistyped, container main: there is no annotation "xschedd.io/prio"; '
+                            "xschedd.io/ has priority, weight, latency and group")
+        self.end(pod)
+
+    def a_wrong_file_is_said_and_changes_nothing(self):
+        file = pathlib.Path("/etc/xschedd/nri.toml")
+        right = file.read_text()
+        file.write_text("[namespace.ml]\nceiling = 500\n")
+        checked = run("env", "LD_LIBRARY_PATH=/opt/libraries", "xschedd-nri", "--check-config", status=3)
+        expect(checked.startswith(f"{file}:2:") and checked.count("\n") == 0, checked)
+        pod = self.client("bounded", {"xschedd.io/priority": "60"})
+        self.has(pod, 50)
+        self.said(f"{checked}; what counted before still does")
+        self.end(pod)
+        file.write_text(right)
 
     def a_pod_that_asks_for_a_gpu_is_bounded(self):
         pod = self.client("gpu", None, "other", {"NVIDIA_VISIBLE_DEVICES": "all", "XSCHEDD_PRIORITY": "20"})
@@ -266,12 +295,15 @@ class Fleet:
         self.has(self.low, 40)
 
     def a_restart_of_containerd_strands_no_pod(self):
-        self.containerd.stop()
-        wait_for(lambda: "the container engine closed the connection" in self.plugin.log(), "the plugin has noticed")
-        self.has(self.low, 40)
-        self.containerd.start()
-        self.runtime.connect()
-        self.await_plugin()
+        """Neither in order, nor by kill -9."""
+        for count, how in enumerate((signal.SIGTERM, signal.SIGKILL), 1):
+            self.containerd.stop(how)
+            wait_for(lambda count=count: self.plugin.log().count("the container engine closed the connection") >= count,
+                     "the plugin has noticed")
+            self.has(self.low, 40)
+            self.containerd.start()
+            self.runtime.connect()
+            self.await_plugin()
         after = self.client("after", {"xschedd.io/priority": "7"})
         self.has(after, 7)
         self.end(after)
@@ -286,6 +318,24 @@ class Fleet:
         self.has(self.low, 40)
         for pod in (self.low, self.high):
             expect(self.ask(pod, "work") == "0" and self.ask(pod, "rest") == "0", f"{pod.name} cannot work")
+
+    def a_kill_of_all_three_strands_no_pod(self):
+        ended = self.client("gone", {"xschedd.io/priority": "5"})
+        self.plugin.stop(signal.SIGKILL)
+        self.containerd.stop(signal.SIGKILL)
+        starts = self.daemon.ready
+        self.daemon.kill(signal.SIGKILL)
+        self.plugin.start()
+        self.containerd.start()
+        self.daemon.wait_ready(starts + 1)
+        self.runtime.connect()
+        self.await_plugin()
+        self.end(ended)
+        wait_for(lambda: self.of(self.low) is not None and self.of(self.high) is not None, "the clients connect again")
+        self.has(self.low, 40)
+        for pod in (self.low, self.high):
+            expect(self.ask(pod, "work") == "0" and self.ask(pod, "rest") == "0", f"{pod.name} cannot work")
+        wait_for(lambda: len(self.claims()) == 2, "the claim of the pod that is gone ends")
 
     def a_daemon_that_lost_its_state_gets_the_claims_again(self):
         """As in a container, where nobody keeps it. What was changed live is lost; annotations are not."""
@@ -311,7 +361,13 @@ class Fleet:
         wait_for(lambda: is_touched("again"), "pods get their claims again")
         wait_for(lambda: len(self.claims()) == 2, "what the daemon did late is undone")
 
+    def descriptors(self):
+        """Of the daemon and the plugin."""
+        return [len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) for pid in (self.daemon.pid, self.plugin.process.pid)]
+
     def many_come_and_go(self):
+        self.end(self.client("before", {"xschedd.io/priority": "1"}))
+        before = self.descriptors()
         for number in range(MANY):
             self.end(self.client(f"many-{number}", {"xschedd.io/priority": str(number - 20)}))
         for pod in (self.low, self.high):
@@ -320,13 +376,22 @@ class Fleet:
         left = [str(path) for path in CLAIMS.iterdir()]
         expect(not left, f"sockets are left: {left}")
         wait_for(lambda: not json.loads(xschedctl("--json", "ps"))["clients"], "no client is left")
+        wait_for(lambda: all(now <= then for now, then in zip(self.descriptors(), before)), f"no descriptor is left of {before}")
+        wait_for(lambda: not run("pgrep", "-f", "containerd-shim|self-test-client", status=None), "no process is left")
+        mounts = [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if "xschedd" in line and "containerd" in line]
+        expect(not mounts, f"mounts are left: {mounts}")
+        tasks = run("ctr", "-n", "k8s.io", "containers", "list", "--quiet")
+        expect(not tasks, f"containers are left: {tasks}")
+        left = run("find", "/sys/fs/cgroup", "-path", f"*/{self.cgroup}/pod*")
+        expect(not left, f"cgroups are left: {left}")
         return f"{MANY} pods"
 
     STEPS = (prepare, a_pod_without_annotations_is_untouched, an_annotated_one_is_a_client_with_a_claim,
              the_less_important_is_held, a_claim_changes_live, a_pod_does_not_go_above_its_namespace,
-             a_wrong_annotation_is_said_and_counts_as_none, a_pod_that_asks_for_a_gpu_is_bounded, an_annotation_changes_live,
-             a_restart_of_the_plugin_loses_nothing, a_restart_of_containerd_strands_no_pod,
-             a_restart_of_the_daemon_strands_no_pod, a_daemon_that_lost_its_state_gets_the_claims_again,
+             a_wrong_annotation_is_said_and_counts_as_none, a_wrong_file_is_said_and_changes_nothing,
+             a_pod_that_asks_for_a_gpu_is_bounded, an_annotation_changes_live, a_restart_of_the_plugin_loses_nothing,
+             a_restart_of_containerd_strands_no_pod, a_restart_of_the_daemon_strands_no_pod,
+             a_kill_of_all_three_strands_no_pod, a_daemon_that_lost_its_state_gets_the_claims_again,
              without_a_daemon_pods_start_all_the_same, many_come_and_go)
 
 

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Jobs of a real Slurm as clients: their claims, priorities, and what fails without harm to them.
 
-Run by `run` in `booted`. Two partitions share one GPU by shards; munge, slurmctld and slurmd run on the one machine. Jobs
+Run by `run` in `booted`; the arguments are the root's suite, one of slurm_place.py, and the file for what is measured
+(slurm_latency.py). Two partitions share one GPU by shards; munge, slurmctld and slurmd run on the one machine. Jobs
 are of the user alice, and their GPU program is the packages' self-test client. Each step needs the one before it and waits
 for conditions. The last line is `N passed, N failed`.
 """
 
 import json
+import pathlib
+import re
 import signal
 import socket
 import sys
 
+import slurm_latency
+import slurm_place
 from machine import ROOT, Program, expect, property_of, run, run_steps, wait_for
 
-FOLDER = "/usr/lib/x86_64-linux-gnu/xschedd"
-SHIM = f"{FOLDER}/libxschedd-shim.so"
-CLIENT = (f"{FOLDER}/self-test/self-test-client", f"{FOLDER}/self-test/libamdhip64.so.self-test", "0000:c1:00.0")
 CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
 DAEMON = ("xschedd.service", "xschedd-client.socket", "xschedd-admin.socket")
 SYNC = "xschedd-slurm-sync"
@@ -37,7 +39,7 @@ ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
-SlurmUser=root
+SlurmUser={place.controller}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -85,14 +87,22 @@ def lines_of(said):
     return [line for line in said.splitlines() if line.startswith("xschedd: ")]
 
 
-class Fleet:
-    def __init__(self):
+class Fleet(slurm_latency.Latency):
+    def __init__(self, place, report):
+        super().__init__(report)
+        self.place = place
+        self.shim = f"{place.folder}/libxschedd-shim.so"
+        self.program = (f"{place.folder}/self-test/self-test-client", f"{place.folder}/self-test/libamdhip64.so.self-test",
+                        "0000:c1:00.0")
         self.high = self.low = self.high_job = self.low_job = None
+
+    srun = staticmethod(srun)
+    claims = staticmethod(claims)
 
     def start(self, partition, *options, environment=()):
         """A step that is a client, and its job's number."""
         before = set(claims())
-        program = Program(*srun(partition, SHARD, *options, *CLIENT, environment=environment))
+        program = Program(*srun(partition, SHARD, *options, *self.program, environment=environment))
         state = program.ask("attach")
         expect(state == CONNECTED, f"the job in {partition} has not connected to the daemon: {state}")
         new = set(claims()) - before
@@ -122,6 +132,16 @@ class Fleet:
         expect(len(ours) == count and (count == 0 or text in ours[0]), f"its log: {said}")
         return ours[0] if ours else ""
 
+    def end_processes(self, cgroup):
+        run("sh", "-c", f"find /sys/fs/cgroup -path '*{cgroup}/cgroup.procs' -exec cat {{}} + | sort -u | xargs -r kill -KILL", status=None)
+
+    def end_of_claim(self, job):
+        """By the timer's service."""
+        def is_gone():
+            run("systemctl", "start", f"{SYNC}.service")
+            return f"slurm-{job}.0" not in claims()
+        wait_for(is_gone, "sync removes the claim")
+
     def wait_for_slurm(self):
         """After a restart, nodes register and shards are there only later."""
         wait_for(lambda: "it runs" in run(*srun("low", SHARD, "echo", "it runs"), status=None), "Slurm runs jobs")
@@ -130,13 +150,15 @@ class Fleet:
     # ---- steps, in this order
     def prepare(self):
         run("apt-get", "update", "-q")
-        run("sh", "-c", "apt-get install -y -q --no-install-recommends slurmd slurmctld slurm-client munge /opt/test/packages/*.deb")
+        run("apt-get", "install", "-y", "-q", "--no-install-recommends", "jq")
+        self.place.install()
         host, ports = run("hostname"), free_ports()
         for name, text in SETTINGS.items():
-            (ROOT / "etc/slurm" / name).write_text(text.format(host=host, ports=ports))
+            (ROOT / "etc/slurm" / name).write_text(text.format(host=host, ports=ports, place=self.place))
         (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
         run("sh", "-c", f"grep -q ' {host}$' /etc/hosts || echo 127.0.0.1 {host} >>/etc/hosts")
         run("sh", "-c", "useradd -m alice; mkdir -p /var/lib/slurm/slurmctld /var/lib/slurm/slurmd /var/log/slurm")
+        run("chown", self.place.controller, "/var/lib/slurm/slurmctld", "/var/log/slurm")
         run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
         # The steps start it themselves.
         run("systemctl", "stop", f"{SYNC}.timer")
@@ -222,9 +244,22 @@ class Fleet:
         low = account()[self.low_job]
         expect(low["held_ns"] > 0 and low["labels"]["user"] == "alice" and low["ended_unix_ms"], f"the account: {low}")
 
+    def the_how_to_s_commands_work(self):
+        """Its file of limits, its check and its account, as docs/how-to/slurm.md has them."""
+        text = (pathlib.Path(__file__).parents[2] / "docs/how-to/slurm.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        (ROOT / "etc/xschedd/slurm.toml").write_text(next(block for block in blocks if "[partition.interactive]" in block))
+        check = re.search(r"`(xschedctl slurm check [^`]*)`", text).group(1)
+        said = run(*check.split())
+        expect(said.startswith("GPU priority 50\n") and "limited by partition" in said, f"{check}: {said}")
+        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
+        command = next(block for block in blocks if block.startswith("jq ")).replace('"17"', f'"{self.low_job}"')
+        said = json.loads(run(*user("sh", "-c", command)))
+        expect(said[0] == "0" and said[2] > 0, f"{command}: {said}")
+
     def ranks_are_one_group(self):
         """A job of two ranks, as a batch script's step. Its own step and the script's have claims."""
-        script = f"#!/bin/sh\n#SBATCH --gpu-priority=35\nsrun --overcommit -n 2 {' '.join(CLIENT)} </tmp/hold\n"
+        script = f"#!/bin/sh\n#SBATCH --gpu-priority=35\nsrun --overcommit -n 2 {' '.join(self.program)} </tmp/hold\n"
         (ROOT / "opt/test/job.sh").write_text(script)
         run(*user("mkfifo", "/tmp/hold"))
         job = run(*user("sbatch", "--parsable", "--partition", "high", SHARD, "--output=/tmp/job.log", "/opt/test/job.sh"))
@@ -265,7 +300,7 @@ class Fleet:
         said = run(*srun("low", SHARD, "--job-name=x Partition=high QOS=high", "--comment=|high|", "--gpu-priority=50",
                          "sh", "-c", "echo $LD_PRELOAD", environment=("env", "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libm.so.6")))
         expect("the job has GPU priority -20" in said, f"its log: {said}")
-        expect(f"{SHIM}:/usr/lib/x86_64-linux-gnu/libm.so.6" in said, f"its preload: {said}")
+        expect(f"{self.shim}:/usr/lib/x86_64-linux-gnu/libm.so.6" in said, f"its preload: {said}")
 
     def a_wrong_option_is_one_line(self):
         said = self.runs_and_says(1, 'is not low, normal, high or a number from -100 to 100; the job has GPU priority 20',
@@ -279,6 +314,16 @@ class Fleet:
         said = self.runs_and_says(1, '/etc/xschedd/slurm.toml:2:12: "priority" = 2000 is out of range')
         (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
         return said
+
+    def a_wrong_setting_of_the_plugin_is_one_line(self):
+        """In slurmd's log, where who wrote plugstack.conf looks; jobs run."""
+        run("sed", "-i", "--follow-symlinks", "s/^optional .*xschedd-spank.*/& speed=9/", self.place.plugstack)
+        run("systemctl", "restart", "slurmd")
+        line = 'xschedd: plugstack.conf: "speed=9" is no setting; it has no effect'
+        wait_for(lambda: line in run("cat", "/var/log/slurm/slurmd.log"), "slurmd's log has the line")
+        run("sed", "-i", "--follow-symlinks", "s/ speed=9$//", self.place.plugstack)
+        run("systemctl", "restart", "slurmd")
+        self.wait_for_slurm()
 
     def a_node_full_of_claims_is_one_line(self):
         run("sh", "-c", f"for i in $(seq {MAX_CLAIMS}); do xschedctl claim put full-$i --socket >&2 || exit 1; done")
@@ -332,12 +377,8 @@ class Fleet:
         run("pkill", "--signal=KILL", "--full", f"slurmstepd: .{job}.0.")
         run("scancel", job, status=None)
         program.end()
-        run("sh", "-c", f"cat /sys/fs/cgroup/*{cgroup}/cgroup.procs | xargs -r kill -KILL", status=None)
-
-        def is_gone():
-            run("systemctl", "start", f"{SYNC}.service")
-            return f"slurm-{job}.0" not in claims()
-        wait_for(is_gone, "sync removes the claim")
+        self.end_processes(cgroup)
+        self.end_of_claim(job)
 
     def a_requeued_job_has_one_claim(self):
         job = run(*user("sbatch", "--parsable", "--requeue", "--partition=high", SHARD, "--output=/tmp/job.log",
@@ -353,27 +394,27 @@ class Fleet:
         wait_for(lambda: not run("sh", "-c", "find /sys/fs/cgroup -name 'xschedd_*'"), "no cgroup is left")
 
     def without_the_package_slurm_runs_as_before(self):
-        run("apt-get", "remove", "-y", "-q", "xschedd-slurm")
+        self.place.remove()
         run("systemctl", "restart", "slurmd")
         self.wait_for_slurm()
         said = run(*srun("low", SHARD, "sh", "-c", "env; echo it ran"))
         expect("it ran" in said.splitlines() and "xsched" not in said, f"the job: {said}")
         expect("gpu-priority" not in run("srun", "--help"), "the option is there")
-        run("sh", "-c", "apt-get install -y -q --no-install-recommends /opt/test/packages/xschedd-slurm_*.deb")
+        self.place.install_again()
         expect("gpu-priority" in run("srun", "--help"), "the option has not come back")
-        run("apt-get", "purge", "-y", "-q", "xschedd-slurm")
+        self.place.purge()
         left = run("find", "/etc", "-path", "/etc/slurm/*xschedd*", "-o", "-name", "slurm.toml*")
         expect(not left, f"files are left: {left}")
 
     STEPS = (prepare, a_job_without_gpus_is_untouched, a_step_has_the_claim_of_its_partition, the_low_partition_is_held,
              a_suspended_job_lets_go, scontrol_changes_live_priorities, a_restart_of_slurmd_changes_nothing,
-             nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, ranks_are_one_group,
+             nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, the_how_to_s_commands_work, ranks_are_one_group,
              a_priority_above_the_ceiling_is_limited, a_priority_below_it_is_given, a_user_s_variables_change_nothing,
-             a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_node_full_of_claims_is_one_line,
-             a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line, no_controller_is_one_line,
-             a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim, many_come_and_go,
-             without_the_package_slurm_runs_as_before)
+             a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_wrong_setting_of_the_plugin_is_one_line,
+             a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
+             no_controller_is_one_line, a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim,
+             many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, without_the_package_slurm_runs_as_before)
 
 
 if __name__ == "__main__":
-    sys.exit(run_steps(Fleet()))
+    sys.exit(run_steps(Fleet(slurm_place.PLACES[sys.argv[1]](), pathlib.Path(sys.argv[2]))))

@@ -63,6 +63,15 @@ bool SaysTheSame(const v1::Claim& first, const v1::Claim& second) {
          first.weight_ceiling() == second.weight_ceiling();
 }
 
+// The shim prints it: the container's log is where who wrote the annotations looks.
+void AddNotice(const std::vector<std::string>& lines, api::ContainerAdjustment& adjustment) {
+  if (lines.empty()) return;
+  api::KeyValue& variable = *adjustment.add_env();
+  variable.set_key("XSCHEDD_NOTICE");
+  for (const std::string& line : lines)
+    variable.set_value(variable.value() + (variable.value().empty() ? "" : "; ") + line);
+}
+
 std::string PreloadOf(const api::Container& container) {
   for (const std::string& variable : container.env())
     if (variable.rfind(kPreloadVariable, 0) == 0) return variable.substr(kPreloadVariable.size());
@@ -171,6 +180,7 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& created, cons
   ended_.erase(plan.claim.name());
   live_[container.id()] = {pod, Trimmed(container), plan.claim, plan.lines, {}};
   Adjust(container, plan.claim.name(), shim, *preload, *response.mutable_adjust());
+  AddNotice(plan.lines, *response.mutable_adjust());
   return response;
 }
 

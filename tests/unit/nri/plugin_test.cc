@@ -119,6 +119,18 @@ TEST_CASE("a container that is not annotated is not changed, and one starts also
   CHECK(test.said[0] == "pod ml/web-1, container main starts without xschedd: no daemon");
 }
 
+TEST_CASE("what an annotation asks for in vain is told to the container, too") {
+  Test test;
+  auto request = Test::Request(kFirst, "ur\ngent");
+  (*request.mutable_pod()->mutable_annotations())["xschedd.io/weight"] = "0";
+  const auto adjustment = test.Create(request);
+  REQUIRE(test.said.size() == 2);
+  REQUIRE(adjustment.env_size() == 2);
+  CHECK(adjustment.env(1).key() == "XSCHEDD_NOTICE");
+  CHECK(adjustment.env(1).value() == test.said[0] + "; " + test.said[1]);
+  CHECK(adjustment.env(1).value().find('\n') == std::string::npos);
+}
+
 TEST_CASE("a claim ends with its container, however the engine reports the end") {
   for (const char* const way : {"StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"}) {
     Test test;

@@ -205,15 +205,23 @@ TEST_CASE("the account of steps is bounded, for all to read, and keeps the mode 
   for (const char* const line : {"one", "two"})
     REQUIRE(AppendUsage(path, line, kBytes));
   CHECK(text(path) == "one\ntwo\n");
+  // A line that two report stands once.
+  for (const char* const line : {"one", "two"})
+    REQUIRE(AppendUsage(path, line, kBytes));
+  CHECK(text(path) == "one\ntwo\n");
   ::umask(umask);
   CHECK((mode(path) & fs::perms::others_read) != fs::perms::none);
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   REQUIRE(AppendUsage(path, "three", kBytes));
   CHECK(text(path) == "three\n");
   CHECK(text(path + ".1") == "one\ntwo\n");
+  REQUIRE(AppendUsage(path, "two", kBytes));
+  CHECK(text(path) == "three\n");
   CHECK(mode(path) == (fs::perms::owner_read | fs::perms::owner_write));
   REQUIRE(AppendUsage(path, "a line longer than the limit", kBytes));
   CHECK(text(path + ".1") == "three\n");
+  REQUIRE(AppendUsage(path, "limit"));
+  CHECK(text(path) == "a line longer than the limit\nlimit\n");
   fs::remove(path);
   fs::create_symlink("elsewhere", path);
   CHECK_FALSE(AppendUsage(path, "x", kBytes));

@@ -14,7 +14,7 @@ from machine import Program, expect, files, property_of, run, run_steps, wait_fo
 GPU = "0000:c1:00.0"
 TEST = "/opt/test"
 SERVICE, SOCKETS = "xschedd.service", ("xschedd-client.socket", "xschedd-admin.socket")
-METRICS = "xschedd-metrics.socket"
+METRICS, NRI = "xschedd-metrics.socket", "xschedd-nri.service"
 SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
 INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
              "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man1/xschedctl.1.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
@@ -179,7 +179,7 @@ class Life:
         self.all_inactive()
 
     def all_inactive(self):
-        for unit in (SERVICE, *SOCKETS, METRICS):
+        for unit in (SERVICE, *SOCKETS, METRICS, NRI):
             expect(property_of(unit, "ActiveState") == "inactive", f"{unit} still runs")
 
     def metrics(self):
@@ -207,6 +207,13 @@ class Life:
         wait_for(lambda: self.client("preloaded.py"), "the program reconnects")
         run("rm", "-r", place)
         return f"{len(text.splitlines())} lines"
+
+    def nri(self):
+        """Turned on as in docs/how-to/nri.md, in the sandbox of its unit. There is no container engine."""
+        run("systemctl", "enable", "--now", "xschedd-nri")
+        wait_for(lambda: "it waits for a container engine with NRI" in run("journalctl", "--no-pager", "-u", "xschedd-nri"),
+                 "the plugin waits")
+        expect(property_of(NRI, "ActiveState") == "active" and property_of(NRI, "NRestarts") == "0", "it does not run")
 
     def remove(self):
         run("apt-get", "remove", "-y", "-q", "xschedd", "xschedd-client", "xschedd-bench", "libxschedd-dev", "python3-xschedd")
@@ -237,7 +244,7 @@ class Life:
         expect(files() == self.before, "something is left behind")
 
     STEPS = (install_dependencies, install, serve, verify, doctor, acceptance, python, start_clients, restart, crash, watchdog, reload, upgrade,
-             socket_activation, metrics, remove, purge, reinstall)
+             socket_activation, metrics, nri, remove, purge, reinstall)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::array kKnown = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",  "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
                                "XSCHEDD_PASSTHROUGH", "XSCHEDD_DISABLE", "XSCHEDD_LOG",         "XSCHEDD_RUNTIME_DIR",
-                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY",     "XSCHEDD_STREAMS"};
+                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY",     "XSCHEDD_STREAMS",
+                               "XSCHEDD_NOTICE"};
 
 bool IsNumber(const std::string& text, std::uint64_t highest) {
   std::uint64_t value = 0;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,9 +15,11 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
 constexpr mode_t kMode = 0644;
 constexpr int kAttempts = 8;
+// About 2,000 lines: more than a node ends steps between two that write the same one.
+constexpr off_t kTailBytes = 1 << 20;
 
 bool IsStillThere(int fd, const std::string& path) {
   struct stat open {};
@@ -43,6 +46,25 @@ UniqueFd OpenLocked(const std::string& path) {
   return UniqueFd();
 }
 
+// The last lines of the file, after a line's end.
+std::string Tail(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return "\n";
+  const off_t from = std::max<off_t>(status.st_size - kTailBytes, 0);
+  std::string text(1 + static_cast<std::size_t>(status.st_size - from), '\n');
+  const ssize_t count = ::pread(fd, text.data() + 1, text.size() - 1, from);
+  text.resize(1 + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
+}
+
+// `line` with its end. The file that was put aside last may have it, too.
+bool IsWritten(int fd, const std::string& path, const std::string& line) {
+  const std::string whole = "\n" + line;
+  if (Tail(fd).find(whole) != std::string::npos) return true;
+  const UniqueFd aside(::open((path + ".1").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return aside.IsValid() && Tail(aside.Get()).find(whole) != std::string::npos;
+}
+
 }  // namespace
 
 Result<void> AppendUsage(const std::string& path, std::string_view line, std::size_t max_bytes) {
@@ -51,6 +73,7 @@ Result<void> AppendUsage(const std::string& path, std::string_view line, std::si
   struct stat status {};
   if (!fd.IsValid() || ::fstat(fd.Get(), &status) != 0) return fail();
   const std::string text = std::string(line) + "\n";
+  if (IsWritten(fd.Get(), path, text)) return {};
   if (status.st_size > 0 && static_cast<std::size_t>(status.st_size) + text.size() > max_bytes) {
     if (::rename(path.c_str(), (path + ".1").c_str()) != 0) return fail();
     // The old one's lock is kept until the new one has its mode.

@@ -15,7 +15,7 @@ inline constexpr char kSlurmUsagePath[] = "/var/log/xschedd-slurm.jsonl";
 inline constexpr std::size_t kMaxUsageBytes = std::size_t{8} << 20;
 
 // Appends the line, in a file that is made for all to read; one that is there keeps its mode and owner, also when it is
-// made anew.
+// made anew. A line that is among the last ones is not written again: a step's end and `slurm sync` may both report it.
 Result<void> AppendUsage(const std::string& path, std::string_view line, std::size_t max_bytes = kMaxUsageBytes);
 
 }  // namespace xschedd::ctl
