@@ -13,6 +13,9 @@ namespace {
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
 
+// How long an allocation waits for a daemon that has given the session's memory and not said yet what may be had.
+constexpr std::uint64_t kLongestWelcomeNs = 100'000'000;
+
 // The launch path looks at this instead of the board's summary while the program holds work of its own, and while a
 // query may meet a marker of ours.
 const abi::Word kLook{1};
@@ -32,6 +35,10 @@ Client::Client(const StubTable& stub)
       schedules_streams_(environment_.schedules_streams),
       trackers_(stub.vendor, &captures_, &requests_.DeadlinesSet(), &streams_),
       passthrough_(environment_.passthrough, stub),
+      memory_([this](std::uint32_t slot, const MemoryUse& use) {
+        const SessionUse session(session_);
+        if (session.Get() != nullptr) session.Get()->Ledger().SetMemory(slot, use.Bytes(), use.refused);
+      }),
       agent_(this, *stub.vendor) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
 }
@@ -124,9 +131,11 @@ void Client::BeginSession(Session* session) {
   // One that was kept goes on with all that is under way.
   if (Session* const before = session_.load(std::memory_order_acquire); before != session) {
     trackers_.Begin(session);
+    welcome_until_ns_.store(MonotonicNs() + kLongestWelcomeNs, std::memory_order_relaxed);
     // The session is complete. seq_cst: see SessionUse.
     session_.store(session, std::memory_order_seq_cst);
     if (before != nullptr) before->End();
+    memory_.Publish();
   }
   PointSummary();
 }

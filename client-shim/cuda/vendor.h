@@ -19,6 +19,8 @@ int DeviceCount();
 // Whether the primary context of `device` is there; true where the driver does not say.
 bool IsPrimaryActive(int device);
 
+// The calling thread's; null without one.
+Handle CurrentContext();
 // The device of the calling thread's current context, -1 without one.
 int CurrentDevice();
 // The device of `context`, -1 if there is none.

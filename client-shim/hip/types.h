@@ -27,11 +27,8 @@ struct Extent {
   size_t width, height, depth;
 };
 
-// hipMemLocation, from ROCm 5.2 in the headers, by value from 7.1: 8 bytes, in one register.
-struct MemLocation {
-  int type;
-  int id;
-};
+// From ROCm 5.2 in the headers, by value from 7.1: 8 bytes, in one register.
+using MemLocation = Location;
 
 // Descriptions of copies, as far as they say how much is copied: hip_Memcpy2D, hipMemcpy3DParms and
 // hipMemcpy3DPeerParms. HIP_MEMCPY3D is not looked into: its numbers are of 32 bits in ROCm 5 and of 64 from 6.

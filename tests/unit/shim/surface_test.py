@@ -129,7 +129,7 @@ class Mistakes(unittest.TestCase):
     def test_structures(self):
         wrong = (('hip_Memcpy2D', 'Copy2D', {'WidthInBytes': 'height'}),)
         with unittest.mock.patch.object(signatures, 'LAYOUTS', wrong):
-            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not at the offset in types.h'})
+            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not at the offset in the shim'})
 
 
 if __name__ == '__main__':
