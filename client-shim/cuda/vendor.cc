@@ -183,23 +183,6 @@ bool ElapsedNs(void* from, void* to, int64_t* out) {
   return true;
 }
 
-// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
-bool DeviceUuid(int device, char* out, size_t size) {
-  constexpr char kPrefix[] = "GPU-";
-  constexpr char kDigits[] = "0123456789abcdef";
-  unsigned char bytes[16];
-  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
-  memcpy(out, kPrefix, sizeof kPrefix - 1);
-  out += sizeof kPrefix - 1;
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
-    *out++ = kDigits[bytes[i] >> 4];
-    *out++ = kDigits[bytes[i] & 15];
-  }
-  *out = '\0';
-  return true;
-}
-
 void AdoptThread() {
   ++g_depth;
 }
@@ -253,6 +236,22 @@ MadePools g_made_pools;
 Handle CurrentContext() {
   Handle context = nullptr;
   return g_cuda.get_current != nullptr && g_cuda.get_current(&context) == kSuccess ? context : nullptr;
+}
+
+bool DeviceUuid(int device, char* out, size_t size) {
+  constexpr char kPrefix[] = "GPU-";
+  constexpr char kDigits[] = "0123456789abcdef";
+  unsigned char bytes[16];
+  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
+  memcpy(out, kPrefix, sizeof kPrefix - 1);
+  out += sizeof kPrefix - 1;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    *out++ = kDigits[bytes[i] >> 4];
+    *out++ = kDigits[bytes[i] & 15];
+  }
+  *out = '\0';
+  return true;
 }
 
 int DeviceCount() {

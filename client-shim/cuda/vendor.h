@@ -14,6 +14,9 @@ const Vendor* MakeVendor();
 // Of the events that the program has destroyed.
 extern PastHandles g_past_events;
 
+// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
+// False: not known.
+bool DeviceUuid(int device, char* out, size_t size);
 // How many devices the driver has.
 int DeviceCount();
 // Whether the primary context of `device` is there; true where the driver does not say.

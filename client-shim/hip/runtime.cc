@@ -186,7 +186,13 @@ void PatchTable(void* table) {
   if (is_other) SayThereIsAnother();
 }
 
-FrontEnd g_front_end = {"HIP",     kEntryNames, kEntryCount,   PrepareRuntime, MakeVendor,    PointAt,
-                        MayBeOurs, IsEntry,     WrapperByName, Exports,        IsRuntimeCode, {0}};
+FrontEnd g_front_end = {"HIP",
+                        kEntryNames,
+                        kEntryCount,
+                        PrepareRuntime,
+                        MakeVendor,
+                        PointAt,
+                        {MayBeOurs, IsEntry, WrapperByName, Exports, IsRuntimeCode},
+                        {0}};
 
 }  // namespace xschedd::shim::hip

@@ -77,14 +77,6 @@ int DeviceOfStream(void* stream) {
   return g_hip.stream_device_id != nullptr ? g_hip.stream_device_id(stream) : -1;
 }
 
-bool PciAddress(int device, char* out, size_t size) {
-  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
-  for (char* c = out; *c != '\0'; ++c) {
-    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
-  }
-  return true;
-}
-
 bool DeviceName(int device, char* out, size_t size) {
   return g_hip.device_name != nullptr && g_hip.device_name(out, static_cast<int>(size), device) == kSuccess;
 }
@@ -267,6 +259,14 @@ void FormatVersion(int version, char* out) {
 
 PastHandles g_past_events;
 MadePools g_made_pools;
+
+bool PciAddress(int device, char* out, size_t size) {
+  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
+  for (char* c = out; *c != '\0'; ++c) {
+    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
+  }
+  return true;
+}
 
 int DeviceCount() {
   int count = 0;

@@ -11,6 +11,8 @@ const Vendor* MakeVendor();
 // Of the events that the program has destroyed.
 extern PastHandles g_past_events;
 
+// "0000:05:00.0", in small letters. False: not known. After MakeVendor.
+bool PciAddress(int device, char* out, size_t size);
 // Of the runtime; 0 where it does not say. After MakeVendor.
 int DeviceCount();
 

@@ -15,6 +15,7 @@
 
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/front_end.h"
+#include "client-shim/stub/monitoring.h"
 
 namespace xschedd::shim {
 
@@ -28,11 +29,11 @@ namespace {
 
 char g_no_such_name[] = "(a GPU runtime's function, and that runtime is not loaded)";
 
-const FrontEnd* FrontEndOf(const char* name) {
+const Exposed* ExposedOf(const char* name) {
   for (const FrontEnd* front_end : kFrontEnds) {
-    if (front_end->may_be_ours(name)) return front_end;
+    if (front_end->exposed.may_be_ours(name)) return &front_end->exposed;
   }
-  return nullptr;
+  return kMonitoring.may_be_ours(name) ? &kMonitoring : nullptr;
 }
 
 bool IsOwn(const void* address) {
@@ -42,7 +43,7 @@ bool IsOwn(const void* address) {
 // Our wrapper of `name`, if the runtime's function is in the scope of the caller, as far as that can be told from here:
 // the program's scope, and what the caller's object depends on. Null: let the C library say.
 template <typename LookUp>
-void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* path, LookUp look_up) {
+void* WrapperInScope(const Exposed& exposed, const char* name, const char* path, LookUp look_up) {
   void* found = look_up(RTLD_NEXT);  // behind us
   if (found == nullptr && *path != '\0') {
     const DlopenFunction open = RealDlopen();
@@ -51,29 +52,29 @@ void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* pa
       CloseObject(object);
     }
   }
-  return found != nullptr && front_end.is_runtime_code(found) ? front_end.wrapper_of(name) : nullptr;
+  return found != nullptr && exposed.is_runtime_code(found) ? exposed.wrapper_of(name) : nullptr;
 }
 
 template <typename LookUp>
 Answer Decide(void* real, void* handle, const char* name, bool has_version, const void* caller, LookUp look_up) {
   if (name == nullptr || real == nullptr) return {real, nullptr};
-  const FrontEnd* front_end = FrontEndOf(name);
-  if (front_end == nullptr || !front_end->is_entry(name)) return {real, nullptr};
+  const Exposed* exposed = ExposedOf(name);
+  if (exposed == nullptr || !exposed->is_entry(name)) return {real, nullptr};
   const bool is_let_alone = IsInert() || IsDisabled();
-  if (handle == RTLD_DEFAULT && !has_version) return {real, front_end->exports(name) ? nullptr : g_no_such_name};
+  if (handle == RTLD_DEFAULT && !has_version) return {real, exposed->exports(name) ? nullptr : g_no_such_name};
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
     char path[4096] = "";
     const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
     const bool is_a_link = handle == RTLD_NEXT && FindSymbol(object, name) != nullptr;
-    void* wrapper = is_let_alone || is_a_link ? nullptr : WrapperInScope(*front_end, name, path, look_up);
+    void* wrapper = is_let_alone || is_a_link ? nullptr : WrapperInScope(*exposed, name, path, look_up);
     if (wrapper == nullptr) return {real, nullptr};
     return {nullptr, wrapper};
   }
   void* found = look_up(handle);
   // The program's own handle. Would it have been found behind us?
   if (found != nullptr && IsOwn(found) && look_up(RTLD_NEXT) == nullptr) return {real, g_no_such_name};
-  void* wrapper = is_let_alone ? nullptr : front_end->wrapper_of(name);
-  return {nullptr, wrapper != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
+  void* wrapper = is_let_alone ? nullptr : exposed->wrapper_of(name);
+  return {nullptr, wrapper != nullptr && exposed->is_runtime_code(found) ? wrapper : found};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/exposed.h"
 
 namespace xschedd::shim {
 
@@ -25,14 +26,7 @@ struct FrontEnd {
   // Where the wrappers' launch path is to look: a word that is not zero leads to their slow path.
   void (*point_at)(const abi::Word* word);
 
-  // For dlsym: whether a name looks like one of the runtime's functions (cheap); whether we define it; our wrapper of
-  // that name, or null where calls come another way; whether a runtime is loaded that has it; whether an address is
-  // code of the scheduled runtime.
-  bool (*may_be_ours)(const char* name);
-  bool (*is_entry)(const char* name);
-  void* (*wrapper_of)(const char* name);
-  bool (*exports)(const char* name);
-  bool (*is_runtime_code)(const void* address);
+  Exposed exposed;  // the library is the scheduled runtime
 
   // A bit for each ordinal that was made current. A set that only grows: relaxed.
   std::atomic<uint64_t> devices_seen;
