@@ -117,8 +117,6 @@ class FakeDevice {
         .set_time_slice = nullptr,
         .kept_by_pools = nullptr,
         .trim_pools = nullptr,
-        .kept_by_pools = nullptr,
-        .trim_pools = nullptr,
     };
     return &vendor;
   }
