@@ -39,8 +39,8 @@ MemoryLimit Client::LimitNow(std::uint32_t slot) const {
   return {daemons, "the administrator's rule or claim"};
 }
 
-// The daemon writes what it wants before it welcomes the client. A program that asks before that would size its pools by
-// the whole device.
+// The daemon writes what it wants before it welcomes the client. A program that asks before that would size its pools
+// by the whole device.
 MemoryLimit Client::LimitOf(std::uint32_t slot) {
   const timespec nap{0, 100'000};
   while (session_.load(std::memory_order_acquire) != nullptr && client_id_.load(std::memory_order_relaxed) == 0 &&

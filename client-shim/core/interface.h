@@ -80,8 +80,8 @@ struct Vendor {
   // time, so it is called again. No call of the runtime. One thread at a time; milliseconds. Null: the vendor has no
   // such lever. A lever of another kind (a queue's priority, a mask of compute units) is a function of its own.
   SliceReport (*set_time_slice)(std::uint32_t us);
-  // Device memory that the runtime's pools keep on `device`, those of its graphs among them, whether it is handed out or
-  // not; 0: none, or not known. Asked only where a limit is in force, and not while a stream is captured.
+  // Device memory that the runtime's pools keep on `device`, those of its graphs among them, whether it is handed out
+  // or not; 0: none, or not known. Asked only where a limit is in force, and not while a stream is captured.
   std::uint64_t (*kept_by_pools)(int device);
   // Gives back to the device what of it is not handed out.
   void (*trim_pools)(int device);

@@ -11,8 +11,8 @@
 //              as what was handed out, or as what the pools keep, whichever is more (`kept_by_pools`, the caller asks)
 //   physical   memory of the virtual memory API: ends when its last handle and its last mapping have gone
 //
-// Bytes are as asked for, without what the runtime adds. Thread rule: any thread; one lock, for the length of a look-up.
-// `on_change` is called under it, in the order of the changes.
+// Bytes are as asked for, without what the runtime adds. Thread rule: any thread; one lock, for the length of a
+// look-up. `on_change` is called under it, in the order of the changes.
 #pragma once
 
 #include <array>
@@ -60,7 +60,8 @@ class MemoryAccount {
   void Refuse(std::uint32_t slot);
   // The real call has failed.
   void Return(const MemoryCost& reserved);
-  // It has succeeded, gave `handle`, and came to `bytes`. A handle that is known belongs to memory that has gone unseen.
+  // It has succeeded, gave `handle`, and came to `bytes`. A handle that is known belongs to memory that has gone
+  // unseen.
   void Keep(const MemoryCost& reserved, std::uint64_t handle, std::uint64_t bytes);
 
   // Before the real free: what it will give back. Null: not ours to count. Then one of the two.

@@ -53,9 +53,9 @@ struct Way {
   static Result OutOfMemory(bool) { return kErrorOutOfMemory; }
 };
 
-#define XS_PRIMARY_RETAIN(name, since, params, args, device, context)                       \
-  XS_WRAPPER(Behind, Retaining, name, params, XS_FACT(int, DeviceOf, params, args, device) \
-             XS_FACT(Handle, ContextOf, params, args, context))
+#define XS_PRIMARY_RETAIN(name, since, params, args, device, context) \
+  XS_WRAPPER(Behind, Retaining, name, params,                         \
+             XS_FACT(int, DeviceOf, params, args, device) XS_FACT(Handle, ContextOf, params, args, context))
 #define XS_PRIMARY_RELEASE(name, since, params, args, device) \
   XS_WRAPPER(Around, Releasing, name, params, XS_FACT(int, DeviceOf, params, args, device))
 

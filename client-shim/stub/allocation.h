@@ -1,6 +1,6 @@
-// What the rows of allocations say (wrapper_rows.inc): on which device, how many bytes, and under which handle it can be
-// found again. Sizes are the arguments', so every product saturates. An array's is that of its elements: how a runtime
-// lays it out is its own affair. Thread rule: pure.
+// What the rows of allocations say (wrapper_rows.inc): on which device, how many bytes, and under which handle it can
+// be found again. Sizes are the arguments', so every product saturates. An array's is that of its elements: how a
+// runtime lays it out is its own affair. Thread rule: pure.
 #pragma once
 
 #include <stddef.h>
@@ -118,7 +118,8 @@ inline uint64_t AtLeastOne(uint64_t number) {
 template <typename Number>
 uint64_t BytesOf(const ArrayShape<Number>* shape) {
   if (shape == nullptr) return 0;
-  return Product(Product(shape->width, AtLeastOne(shape->height)), Product(FormatBytes(shape->format), shape->channels));
+  return Product(Product(shape->width, AtLeastOne(shape->height)),
+                 Product(FormatBytes(shape->format), shape->channels));
 }
 template <typename Number>
 uint64_t BytesOf(const ArrayShape3D<Number>* shape) {

@@ -4,8 +4,8 @@
 namespace xschedd::shim {
 
 struct Exposed {
-  // Whether a name looks like one of the library's functions (cheap); whether we define it; our function of that name, or
-  // null where calls come another way; whether a library is loaded that has it; whether an address is code of the
+  // Whether a name looks like one of the library's functions (cheap); whether we define it; our function of that name,
+  // or null where calls come another way; whether a library is loaded that has it; whether an address is code of the
   // library that ours stands for.
   bool (*may_be_ours)(const char* name);
   bool (*is_entry)(const char* name);

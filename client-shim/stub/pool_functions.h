@@ -34,8 +34,7 @@ struct PoolFunctions {
   }
   // False: a call has failed.
   bool Trim(int device, const MadePools& made) const {
-    bool is_done =
-        ForEach(device, made, [&](Handle pool) { return trim == nullptr || trim(pool, 0) == kSuccess; });
+    bool is_done = ForEach(device, made, [&](Handle pool) { return trim == nullptr || trim(pool, 0) == kSuccess; });
     if (trim_graphs != nullptr) is_done &= trim_graphs(device) == kSuccess;
     return is_done;
   }

@@ -1,12 +1,12 @@
-// Under a limit of device memory (XSCHEDD_MEMORY): one allocation of each kind that fits, one more that is refused as out
-// of memory, and that fits after a free.
+// Under a limit of device memory (XSCHEDD_MEMORY): one allocation of each kind that fits, one more that is refused as
+// out of memory, and that fits after a free.
 //
 //   allocations LIMIT_MIB [no-refusals]    every kind has to be refused as above; with `no-refusals`, no kind may be
 //   allocations LIMIT_MIB wait             allocates more than half, says "ready", and asks for as much again for each
 //                                          line of standard input: "refused" or "given"
 //
-// A kind that this runtime does not have on this device is named on standard error, and left out. The last line is as in
-// program.h. Thread rule: main thread.
+// A kind that this runtime does not have on this device is named on standard error, and left out. The last line is as
+// in program.h. Thread rule: main thread.
 #include <functional>
 #include <iterator>
 #include <string>
@@ -19,12 +19,12 @@ std::size_t g_limit = 0;
 int g_wrong = 0;
 int g_tried = 0;
 
-#define EXPECT(condition)                                                                  \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", g_kind, __LINE__, #condition);           \
-      ++g_wrong;                                                                           \
-    }                                                                                      \
+#define EXPECT(condition)                                                        \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", g_kind, __LINE__, #condition); \
+      ++g_wrong;                                                                 \
+    }                                                                            \
   } while (0)
 const char* g_kind = "";
 
@@ -72,7 +72,8 @@ hipError_t Physical(void** out, std::size_t bytes) {
 const Kind kKinds[] = {
     {"hipMalloc", [](void** out, std::size_t bytes) { return hipMalloc(out, bytes); }, hipFree},
     {"hipExtMallocWithFlags",
-     [](void** out, std::size_t bytes) { return hipExtMallocWithFlags(out, bytes, hipDeviceMallocFinegrained); }, hipFree},
+     [](void** out, std::size_t bytes) { return hipExtMallocWithFlags(out, bytes, hipDeviceMallocFinegrained); },
+     hipFree},
     {"hipMallocManaged", [](void** out, std::size_t bytes) { return hipMallocManaged(out, bytes); }, hipFree},
     {"hipMallocPitch", Pitch, hipFree},
     {"hipMalloc3D", Box, hipFree},

@@ -89,9 +89,9 @@ void EachKind(const Kind& kind) {
 }
 
 void Kinds(Value pool) {
-  static const Shape shape{1024, 512, 0x20, 4};            // floats
-  static const Shape3D volume{64, 32, 16, 0x01, 2, 0};     // bytes
-  static const Shape3D levels{256, 256, 0, 0x10, 4, 0};    // halves
+  static const Shape shape{1024, 512, 0x20, 4};          // floats
+  static const Shape3D volume{64, 32, 16, 0x01, 2, 0};   // bytes
+  static const Shape3D levels{256, 256, 0, 0x10, 4, 0};  // halves
   static const Properties here;
   static Properties there;
   there.location = 1;
@@ -104,8 +104,8 @@ void Kinds(Value pool) {
       {"pitch", 1024 * 1000,
        [](Out out) {
          std::size_t pitch = 0;
-         return Call<Out, std::size_t*, std::size_t, std::size_t, unsigned>("cuMemAllocPitch_v2", out, &pitch, 900, 1000,
-                                                                            4u);
+         return Call<Out, std::size_t*, std::size_t, std::size_t, unsigned>("cuMemAllocPitch_v2", out, &pitch, 900,
+                                                                            1000, 4u);
        },
        free},
       {"array", 1024 * 512 * 16, [](Out out) { return Call<Out, const Shape*>("cuArrayCreate_v2", out, &shape); },
@@ -127,7 +127,8 @@ void Kinds(Value pool) {
        [](Value at) { return Call<Value, void*>("cuMemFreeAsync", at, nullptr); }, 1},
       {"physical", 64 * kMiB,
        [](Out out) {
-         return Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", out, 64 * kMiB, &here, 0ull);
+         return Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", out, 64 * kMiB, &here,
+                                                                              0ull);
        },
        [](Value memory) { return Call<Value>("cuMemRelease", memory); }},
       {"physical of another device", 64 * kMiB,
@@ -146,13 +147,15 @@ void VirtualMemory() {
   const Properties here;
   std::uint64_t memory = 0;
   std::uint64_t again = 0;
-  EXPECT((Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &here, 0ull) == 0));
+  EXPECT(
+      (Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &here, 0ull) == 0));
   EXPECT((Call<Value, std::size_t, std::size_t, Value, unsigned long long>("cuMemMap", 0x5000, kMiB, 0, memory, 0ull) ==
           0));
   EXPECT(Call<Value>("cuMemRelease", memory) == 0 && Counted() == kMiB);
   EXPECT((Call<Value, std::size_t>("cuMemUnmap", 0x5000, kMiB) == 0) && Counted() == 0);
 
-  EXPECT((Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &here, 0ull) == 0));
+  EXPECT(
+      (Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &here, 0ull) == 0));
   EXPECT((Call<Out, void*>("cuMemRetainAllocationHandle", &again, reinterpret_cast<void*>(memory)) == 0));
   EXPECT(again == memory && Call<Value>("cuMemRelease", memory) == 0 && Counted() == kMiB);
   EXPECT(Call<Value>("cuMemRelease", again) == 0 && Counted() == 0);
@@ -160,7 +163,8 @@ void VirtualMemory() {
   // Host memory is none of the device's.
   Properties host;
   host.location_type = 2;
-  EXPECT((Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &host, 0ull) == 0));
+  EXPECT(
+      (Call<Out, std::size_t, const Properties*, unsigned long long>("cuMemCreate", &memory, kMiB, &host, 0ull) == 0));
   EXPECT(Counted() == 0 && Counted(0) == 0);
 }
 
@@ -178,11 +182,12 @@ void Graphs() {
   } any;
   std::uint64_t out = 77;
   const auto add = [&] {
-    return Call<Out, void*, const void*, std::size_t, Node*>("cuGraphAddMemAllocNode", &out, nullptr, nullptr, 0, &node);
+    return Call<Out, void*, const void*, std::size_t, Node*>("cuGraphAddMemAllocNode", &out, nullptr, nullptr, 0,
+                                                             &node);
   };
   const auto add_any = [&] {
-    return Call<Out, void*, const void*, const void*, std::size_t, AnyNode*>("cuGraphAddNode_v2", &out, nullptr, nullptr,
-                                                                             nullptr, 0, &any);
+    return Call<Out, void*, const void*, const void*, std::size_t, AnyNode*>("cuGraphAddNode_v2", &out, nullptr,
+                                                                             nullptr, nullptr, 0, &any);
   };
   Limit(kGiB);
   node.bytes = any.allocation.bytes = kGiB + 1;
