@@ -69,6 +69,13 @@ hipError_t Physical(void** out, std::size_t bytes) {
   return hipMemCreate(reinterpret_cast<hipMemGenericAllocationHandle_t*>(out), bytes, &with, 0);
 }
 
+// The pool keeps what it gets back, which counts until it has given it back in turn.
+hipError_t FreeIntoPool(void* memory) {
+  hipError_t result = hipFreeAsync(memory, g_stream);
+  if (result == hipSuccess) result = hipStreamSynchronize(g_stream);
+  return result == hipSuccess ? hipMemPoolTrimTo(g_pool, 0) : result;
+}
+
 const Kind kKinds[] = {
     {"hipMalloc", [](void** out, std::size_t bytes) { return hipMalloc(out, bytes); }, hipFree},
     {"hipExtMallocWithFlags",
@@ -81,16 +88,10 @@ const Kind kKinds[] = {
     {"hipMalloc3DArray", Volume, FreeArray},
     {"hipArrayCreate", DriverArray, [](void* array) { return hipArrayDestroy(static_cast<hipArray*>(array)); }},
     {"hipMallocAsync", [](void** out, std::size_t bytes) { return hipMallocAsync(out, bytes, g_stream); },
-     [](void* memory) {
-       const hipError_t result = hipFreeAsync(memory, g_stream);
-       return result == hipSuccess ? hipStreamSynchronize(g_stream) : result;
-     }},
+     FreeIntoPool},
     {"hipMallocFromPoolAsync",
      [](void** out, std::size_t bytes) { return hipMallocFromPoolAsync(out, bytes, g_pool, g_stream); },
-     [](void* memory) {
-       const hipError_t result = hipFreeAsync(memory, g_stream);
-       return result == hipSuccess ? hipStreamSynchronize(g_stream) : result;
-     }},
+     FreeIntoPool},
     {"hipMemCreate", Physical,
      [](void* memory) { return hipMemRelease(static_cast<hipMemGenericAllocationHandle_t>(memory)); }},
 };
