@@ -1,7 +1,6 @@
 // HIP's own part of what the rows of allocations say (stub/allocation.h). Thread rule: pure, but for g_made_pools.
 #pragma once
 
-#include "client-shim/hip/runtime.h"
 #include "client-shim/hip/types.h"
 #include "client-shim/stub/allocation.h"
 #include "client-shim/stub/made_pools.h"
@@ -37,10 +36,10 @@ using shim::BytesOfLevels;
 struct AllocationProperties {
   unsigned words[4];
 };
-inline int DeviceOf(const AllocationProperties* with) {
+inline int DeviceOf(const AllocationProperties* with, int runtime_version) {
   constexpr int kNoCompressionByte = 50'500'000;
   if (with == nullptr) return kNoDevice;
-  const bool is_old = RuntimeVersion() < kNoCompressionByte && (with->words[0] & 0xff) == 0;
+  const bool is_old = runtime_version < kNoCompressionByte && (with->words[0] & 0xff) == 0;
   const unsigned* const location = &with->words[is_old ? 1 : 2];
   return DeviceAt({static_cast<int>(location[0]), static_cast<int>(location[1])});
 }
