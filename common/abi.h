@@ -59,6 +59,11 @@
 // driver allows that, reads it back, and reports what is in force in LedgerSlice. A slice applies only while the word
 // beside it has a flag; 0, and the end of a session, mean the driver's own. Nothing depends on the client's answer.
 //
+// Memory (from version 4): the daemon writes into Gate::memory_limit the most bytes of device memory that this client
+// may have on the device. It applies always, also while the word has no flag; a client that has more keeps it, and is
+// refused new allocations. The client counts what it has allocated, and how often it refused, in LedgerMemory.
+// Cooperative: the driver knows nothing of it.
+//
 // Memory orders are named beside each field as (writer / reader). They are relaxed where no other data depends on the
 // value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
 // both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
@@ -73,7 +78,7 @@
 
 namespace xschedd::abi {
 
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
@@ -84,6 +89,7 @@ inline constexpr std::size_t kLine = 64;            // bytes; one cache line
 inline constexpr std::uint32_t kRenewalsSince = 2;  // version
 inline constexpr std::uint64_t kRenewNs = 50'000'000;
 inline constexpr std::uint32_t kSlicesSince = 3;  // version
+inline constexpr std::uint32_t kMemorySince = 4;  // version
 
 // ---- gate word -----------------------------------------------------------------------------------------------------
 inline constexpr std::uint32_t kHeld = 1u << 0;
@@ -129,6 +135,7 @@ struct alignas(kLine) Gate {
   Word window_floor;  // launches always allowed in flight whatever their duration (written before word; relaxed /
                       // relaxed)
   Word slice_us;      // from version 3: time slice, µs; 0: the driver's own (written before word; relaxed / relaxed)
+  Counter memory_limit;  // from version 4: most bytes of device memory; 0: no limit (relaxed / relaxed)
 };
 
 struct Board {
@@ -191,24 +198,34 @@ struct LedgerSlice {
   Word us;     // with kInForce: the time slice; else 0 (relaxed / relaxed)
 };
 
+// The client's own account of device memory. Nothing but the client's own limit and what is shown depends on it.
+struct LedgerMemory {
+  Counter bytes;    // counted as allocated on the device, of every kind (relaxed / relaxed)
+  Counter refused;  // allocations refused because of a limit (relaxed / relaxed)
+};
+
 struct Ledger {
   LedgerHeader header;
   LedgerControl control;
   LedgerDevice devices[kMaxDevices];
   Transition ring[kRingSize];
-  LedgerSlice slices[kMaxDevices];  // from version 3
+  LedgerSlice slices[kMaxDevices];   // from version 3
+  LedgerMemory memory[kMaxDevices];  // from version 4
 };
 
-// ---- layout, fixed for version 3 -----------------------------------------------------------------------------------
+// ---- layout, fixed for version 4 -----------------------------------------------------------------------------------
 static_assert(sizeof(BoardHeader) == 64 && sizeof(BoardSummary) == 64 && sizeof(BoardControl) == 64);
 static_assert(sizeof(Gate) == 64 && sizeof(LedgerDevice) == 64 && sizeof(LedgerControl) == 64);
 static_assert(sizeof(Transition) == 16);
 static_assert(offsetof(Board, summary) == 64 && offsetof(Board, control) == 128 && offsetof(Board, gates) == 192);
 static_assert(offsetof(BoardControl, ring_tail) == 8 && offsetof(BoardControl, daemon_sleeping) == 16);
 static_assert(offsetof(Gate, window_us) == 4 && offsetof(Gate, window_floor) == 8 && offsetof(Gate, slice_us) == 12);
+static_assert(offsetof(Gate, memory_limit) == 16);
 static_assert(offsetof(Ledger, control) == 64 && offsetof(Ledger, devices) == 128);
 static_assert(offsetof(Ledger, ring) == 128 + 64 * kMaxDevices);
 static_assert(offsetof(Ledger, slices) == 128 + 64 * kMaxDevices + 16 * kRingSize);
+static_assert(offsetof(Ledger, memory) == offsetof(Ledger, slices) + 8 * kMaxDevices);
+static_assert(sizeof(LedgerMemory) == 16 && offsetof(LedgerMemory, refused) == 8);
 static_assert(sizeof(LedgerSlice) == 8 && offsetof(LedgerSlice, us) == 4);
 static_assert(offsetof(LedgerControl, lost) == 8 && offsetof(LedgerControl, renewals) == 16);
 static_assert(offsetof(LedgerDevice, waiters) == 4 && offsetof(LedgerDevice, submitted) == 16);
@@ -259,7 +276,11 @@ constexpr std::uint64_t HashLayout() {
                               offsetof(Transition, kind),
                               offsetof(Transition, slot),
                               sizeof(LedgerSlice),
-                              offsetof(LedgerSlice, us)}) {
+                              offsetof(LedgerSlice, us),
+                              offsetof(Gate, memory_limit),
+                              offsetof(Ledger, memory),
+                              sizeof(LedgerMemory),
+                              offsetof(LedgerMemory, refused)}) {
     hash = Mix(hash, value);
   }
   return hash;

@@ -24,7 +24,9 @@ long Futex(const abi::Word* word, int operation, std::uint32_t value, const time
 }  // namespace
 
 BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs memory)
-    : board_(board), has_slices_(layout.version >= abi::kSlicesSince) {
+    : board_(board),
+      has_slices_(layout.version >= abi::kSlicesSince),
+      has_memory_(layout.version >= abi::kMemorySince) {
   board_->header.version = layout.version;
   board_->header.layout_hash = layout.layout_hash;
   board_->header.device_slots = abi::kMaxDevices;
@@ -68,6 +70,15 @@ bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
   flagged_ += (after != 0 ? 1u : 0u);
   flagged_ -= (before != 0 ? 1u : 0u);
   WriteSummary();
+  return true;
+}
+
+bool BoardWriter::SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes) {
+  if (!has_memory_) return false;
+  abi::Counter& limit = board_->gates[slot].memory_limit;
+  // relaxed: only this thread writes it, and no other data hangs on it.
+  if (limit.load(std::memory_order_relaxed) == bytes) return false;
+  limit.store(bytes, std::memory_order_relaxed);
   return true;
 }
 

@@ -36,6 +36,9 @@ class BoardWriter {
   // waiters (WakeGate) if the ledger says that there are any.
   bool Set(std::uint32_t slot, GateSetting setting);
   const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
+  // Writes the most bytes of device memory that the client may have, 0: no limit, if it differs; returns whether it
+  // wrote. It applies whatever the gate's word says. False for a client of an older version, which cannot know it.
+  bool SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes);
 
   // Lets words with flags bind until `until_ns` (CLOCK_MONOTONIC).
   void RenewLease(std::uint64_t until_ns);
@@ -47,6 +50,7 @@ class BoardWriter {
 
   abi::Board* board_;
   bool has_slices_;
+  bool has_memory_;
   GateSetting settings_[abi::kMaxDevices];
   std::uint32_t flagged_ = 0;  // how many slots have a flag set
 };
@@ -73,6 +77,12 @@ class BoardReader {
   std::uint32_t SliceUs(std::uint32_t slot) const {
     return board_->header.version < abi::kSlicesSince ? 0
                                                       : board_->gates[slot].slice_us.load(std::memory_order_relaxed);
+  }
+  // Most bytes of device memory; 0: no limit. Of a version without it always 0. It counts whatever the word says.
+  std::uint64_t MemoryLimit(std::uint32_t slot) const {
+    return board_->header.version < abi::kMemorySince
+               ? 0
+               : board_->gates[slot].memory_limit.load(std::memory_order_relaxed);
   }
   std::uint64_t LeaseUntilNs() const { return board_->control.lease_until_ns.load(std::memory_order_relaxed); }
 

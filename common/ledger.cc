@@ -93,6 +93,14 @@ void LedgerWriter::SetSlice(std::uint32_t slot, abi::SliceState state, std::uint
   slice.state.store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
 }
 
+void LedgerWriter::SetMemory(std::uint32_t slot, std::uint64_t bytes, std::uint64_t refused) {
+  // An older version's memory ends before these words.
+  if (!has_memory_) return;
+  // relaxed: the daemon samples them, and no other data hangs on them.
+  ledger_->memory[slot].bytes.store(bytes, std::memory_order_relaxed);
+  ledger_->memory[slot].refused.store(refused, std::memory_order_relaxed);
+}
+
 bool LedgerWriter::WakeDaemon() {
   if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
   const std::uint64_t one = 1;
@@ -120,7 +128,10 @@ void LedgerWriter::RemoveWaiter(std::uint32_t slot) {
 // ---- daemon --------------------------------------------------------------------------------------------------------
 
 LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout, MemoryIs memory)
-    : ledger_(ledger), board_(board), has_slices_(layout.version >= abi::kSlicesSince) {
+    : ledger_(ledger),
+      board_(board),
+      has_slices_(layout.version >= abi::kSlicesSince),
+      has_memory_(layout.version >= abi::kMemorySince) {
   ledger_->header.version = layout.version;
   ledger_->header.layout_hash = layout.layout_hash;
   ledger_->header.magic = abi::kLedgerMagic;
@@ -204,6 +215,14 @@ SliceSnapshot LedgerReader::Slice(std::uint32_t slot) const {
   if (state > static_cast<std::uint32_t>(abi::SliceState::kStalled)) return {};
   const bool in_force = state == static_cast<std::uint32_t>(abi::SliceState::kInForce);
   return {static_cast<abi::SliceState>(state), in_force ? slice.us.load(std::memory_order_relaxed) : 0};
+}
+
+std::optional<MemorySnapshot> LedgerReader::Memory(std::uint32_t slot) const {
+  if (!has_memory_) return std::nullopt;
+  // relaxed: no other data hangs on them. Each is read once, so that check and use are of the same value.
+  const abi::LedgerMemory& memory = ledger_->memory[slot];
+  return MemorySnapshot{std::min(memory.bytes.load(std::memory_order_relaxed), MemorySnapshot::kMostBytes),
+                        memory.refused.load(std::memory_order_relaxed)};
 }
 
 LedgerSnapshot LedgerReader::Read(std::uint32_t slot) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "common/abi.h"
@@ -37,6 +38,10 @@ class LedgerWriter {
   // Says what has become of the time slice that the board wants on `slot`; `us` counts with kInForce only. Nothing
   // where the session's version has no word for it.
   void SetSlice(std::uint32_t slot, abi::SliceState state, std::uint32_t us);
+  // Publishes the client's own account of device memory on `slot`: bytes allocated now, and allocations refused so far
+  // because of a limit. Any thread; where several call it, the last store stays, so they take turns. Wakes nobody.
+  // Nothing where the session's version has no words for it.
+  void SetMemory(std::uint32_t slot, std::uint64_t bytes, std::uint64_t refused);
   // Makes the daemon look at this ledger if it sleeps. False as of Report.
   bool WakeDaemon();
 
@@ -64,7 +69,8 @@ class LedgerWriter {
       : ledger_(ledger),
         board_(board),
         renews_(layout.version >= abi::kRenewalsSince),
-        has_slices_(layout.version >= abi::kSlicesSince) {
+        has_slices_(layout.version >= abi::kSlicesSince),
+        has_memory_(layout.version >= abi::kMemorySince) {
     SetEventFd(daemon_eventfd);
   }
 
@@ -72,6 +78,7 @@ class LedgerWriter {
   const abi::Board* board_;
   const bool renews_;
   const bool has_slices_;
+  const bool has_memory_;
   std::atomic<std::uint64_t> busy_slots_{0};  // a bit each
   std::atomic<const WakeUp*> wake_up_{nullptr};
   std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // an older one may be in use by a thread
@@ -83,6 +90,16 @@ struct SliceSnapshot {
   abi::SliceState state = abi::SliceState::kNotAsked;
   std::uint32_t us = 0;  // 0 unless kInForce
   bool operator==(const SliceSnapshot&) const = default;
+};
+
+// A client's own account of device memory, as it claims.
+struct MemorySnapshot {
+  // No device has as much. A larger value counts as this, so that sums over all clients fit.
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+
+  std::uint64_t bytes = 0;
+  std::uint64_t refused = 0;  // allocations refused because of a limit
+  bool operator==(const MemorySnapshot&) const = default;
 };
 
 // What a ledger says of one device, copied out and checked for plausibility where that is possible. Only the client
@@ -141,6 +158,8 @@ class LedgerReader {
   bool HasWaiters(std::uint32_t slot) const;
   // Shown, used for no decision. Of a version without it, and for a state that there is not: kNotAsked.
   SliceSnapshot Slice(std::uint32_t slot) const;
+  // Of a version without it: nothing.
+  std::optional<MemorySnapshot> Memory(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;
 
   // Before sleeping: announces it, then returns whether the ring is empty, so that nothing published in between is
@@ -153,6 +172,7 @@ class LedgerReader {
   abi::Ledger* ledger_;
   abi::Board* board_;
   bool has_slices_;
+  bool has_memory_;
   std::uint64_t tail_ = 0;
   std::uint64_t lost_seen_ = 0;
 };

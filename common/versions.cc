@@ -10,6 +10,7 @@ constexpr Layout kPublished[] = {
     {1, 0x53e8e4e0f4ccc5e7, 4288, 6272},
     {2, 0x6d9a5c3f1658fb04, 4288, 6272},
     {3, 0x3d3ba14301bb2287, 4288, 6784},
+    {4, 0xd84f6f297366b1ae, 4288, 7808},
 };
 
 constexpr std::span<const Layout> kAll(kPublished);

@@ -13,6 +13,9 @@ namespace {
 // there is none is known at once.
 constexpr int kFirstAttemptMs = 100;
 
+// How long an allocation waits for a daemon that has given the session's memory and has not yet sent its welcome.
+constexpr std::uint64_t kLongestWelcomeNs = 100'000'000;
+
 // The launch path reads this in place of the board's summary where calls must take the slow path whatever the gates
 // say.
 const abi::Word kSlowPath{1};
@@ -32,6 +35,10 @@ Client::Client(const StubTable& stub)
       schedules_streams_(environment_.schedules_streams),
       trackers_(stub.vendor, &captures_, &requests_.DeadlinesSet(), &streams_),
       passthrough_(environment_.passthrough, stub),
+      memory_([this](std::uint32_t slot, const MemoryUse& use) {
+        const SessionUse session(session_);
+        if (session.Get() != nullptr) session.Get()->Ledger().SetMemory(slot, use.Bytes(), use.refused);
+      }),
       agent_(this, *stub.vendor) {
   // relaxed: nobody else sees this object yet.
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
@@ -126,9 +133,11 @@ void Client::BeginSession(Session* session) {
   // A session that was kept simply continues.
   if (Session* const before = session_.load(std::memory_order_acquire); before != session) {
     trackers_.Begin(session);
+    welcome_until_ns_.store(MonotonicNs() + kLongestWelcomeNs, std::memory_order_relaxed);
     // The session is complete. seq_cst: see SessionUse.
     session_.store(session, std::memory_order_seq_cst);
     if (before != nullptr) before->End();
+    memory_.Publish();
   }
   PointSummary();
 }

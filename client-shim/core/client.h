@@ -18,6 +18,7 @@
 #include "client-shim/core/captures.h"
 #include "client-shim/core/environment.h"
 #include "client-shim/core/interface.h"
+#include "client-shim/core/memory_account.h"
 #include "client-shim/core/passthrough.h"
 #include "client-shim/core/program_requests.h"
 #include "client-shim/core/session.h"
@@ -28,6 +29,12 @@
 namespace xschedd::shim {
 
 struct TrackedLaunch;
+
+// The most device memory that this process may have on a device, and whose word that is. 0: as much as there is.
+struct MemoryLimit {
+  std::uint64_t bytes = 0;
+  const char* by = "";
+};
 
 class Client : private ProgramRequests::Effects {
  public:
@@ -52,6 +59,17 @@ class Client : private ProgramRequests::Effects {
   void DeviceReset();
   void CaptureBegun(void* stream);
   void CaptureEnded(void* stream) { captures_.End(stream); }
+  // Device memory (client_memory.cc).
+  bool MemoryReserve(MemoryRequest* request);
+  void MemoryKeep(const MemoryRequest& request, std::uint64_t handle, std::uint64_t bytes);
+  void MemoryReturn(const MemoryRequest& request);
+  void MemoryFreeing(MemoryRelease* release, std::uint64_t handle, bool is_physical);
+  void MemoryFreed(MemoryRelease* release, bool ok);
+  MemoryAccount& Memory() { return memory_; }
+  void MemoryGone(int device, const void* owner) {
+    if (IsDevice(device)) memory_.Forget(static_cast<std::uint32_t>(device), owner);
+  }
+  MemoryView ViewMemory(int device);
   void Exiting();
   void Forked();
   // The calling thread ends. `thread`: the number of its default stream (WorkingThread).
@@ -134,6 +152,11 @@ class Client : private ProgramRequests::Effects {
   void WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
   bool NeverWaits(const Submission& submission);
+  static MemoryCost CostOf(const MemoryRequest& request);  // of a device that there is
+  MemoryLimit LimitOf(std::uint32_t slot);
+  MemoryLimit LimitNow(std::uint32_t slot) const;
+  std::uint64_t KeptByPools(std::uint32_t slot, const MemoryLimit& limit);
+  void SayRefused(const MemoryCost& cost, const MemoryLimit& limit);
   void WaitWhileOwnHeld(const Submission& submission);
   void WaitForStreams(const Submission& submission);
   void OrderStreams();
@@ -166,6 +189,9 @@ class Client : private ProgramRequests::Effects {
   Trackers trackers_;
   Passthrough passthrough_;
   std::atomic<Session*> session_{nullptr};  // seq_cst where a thread begins to use it: see SessionUse
+  MemoryAccount memory_;
+  std::atomic<bool> said_refused_{false};
+  std::atomic<std::uint64_t> welcome_until_ns_{0};  // of a new session; relaxed: a late view waits a little less
   std::atomic<std::uint64_t> attached_{0};
   std::atomic<std::uint64_t> client_id_{0};  // relaxed, and the next: for display
   std::atomic<int> effective_priority_{0};

@@ -51,6 +51,29 @@ const ClientTable kTable = {
     [](void* stream) { Guarded([&] { g_client->CaptureEnded(stream); }); },
     [] { Guarded([] { g_client->Exiting(); }); },
     [] { g_client->Forked(); },
+    [](MemoryRequest* request) {
+      bool may = true;
+      Guarded([&] { may = g_client->MemoryReserve(request); });
+      return may;
+    },
+    [](const MemoryRequest* request, std::uint64_t handle, std::uint64_t bytes) {
+      Guarded([&] { g_client->MemoryKeep(*request, handle, bytes); });
+    },
+    [](const MemoryRequest* request) { Guarded([&] { g_client->MemoryReturn(*request); }); },
+    [](MemoryRelease* release, std::uint64_t handle, bool is_physical) {
+      Guarded([&] { g_client->MemoryFreeing(release, handle, is_physical); });
+    },
+    [](MemoryRelease* release, bool ok) { Guarded([&] { g_client->MemoryFreed(release, ok); }); },
+    [](std::uint64_t handle) { Guarded([&] { g_client->Memory().Retain(handle); }); },
+    [](std::uint64_t at, std::uint64_t bytes, std::uint64_t handle) {
+      Guarded([&] { g_client->Memory().Map(at, bytes, handle); });
+    },
+    [](std::uint64_t at, std::uint64_t bytes) { Guarded([&] { g_client->Memory().Unmap(at, bytes); }); },
+    [](int device, const void* owner) { Guarded([&] { g_client->MemoryGone(device, owner); }); },
+    [](int device, MemoryView* view) {
+      *view = MemoryView{};
+      Guarded([&] { *view = g_client->ViewMemory(device); });
+    },
     [](int priority) { return GuardedResult([&] { return g_client->Requests().SetPriority(priority); }); },
     [](unsigned weight) { return GuardedResult([&] { return g_client->Requests().SetWeight(weight); }); },
     [](std::uint64_t us) { return GuardedResult([&] { return g_client->Requests().SetDeadline(us); }); },

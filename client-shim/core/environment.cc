@@ -7,6 +7,7 @@
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/launcher_group.h"
 #include "client-shim/core/standard_error.h"
+#include "common/byte_size.h"
 #include "common/latency.h"
 #include "common/priority.h"
 
@@ -73,6 +74,14 @@ Environment Environment::Read() {
   environment.schedules_streams = streams == "1";
   if (!streams.empty() && streams != "0" && streams != "1") {
     Warn("XSCHEDD_STREAMS: \"" + streams + "\" is neither 0 nor 1; streams are not scheduled against each other");
+  }
+  if (const std::string text = Get("XSCHEDD_MEMORY"); !text.empty()) {
+    const Result<std::uint64_t> bytes = ParseByteSize(text);
+    if (bytes) {
+      environment.memory_bytes = *bytes;
+    } else {
+      Warn("XSCHEDD_MEMORY: " + bytes.error().Line() + "; no limit is set");
+    }
   }
   return environment;
 }

@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 9;
+inline constexpr std::uint32_t kInterfaceVersion = 10;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -81,6 +81,11 @@ struct Vendor {
   // the runtime. One thread at a time; takes milliseconds. Null: the vendor has no such lever. A lever of another kind
   // (a queue's priority, a mask of compute units) would be a function of its own.
   SliceReport (*set_time_slice)(std::uint32_t us);
+  // Device memory that the runtime's pools keep on `device`, those of its graphs among them, whether it is handed out
+  // or not; 0: none, or not known. Asked only where a limit is in force, and not while a stream is captured.
+  std::uint64_t (*kept_by_pools)(int device);
+  // Gives back to the device what of it is not handed out.
+  void (*trim_pools)(int device);
 };
 
 struct StubTable {
@@ -120,6 +125,26 @@ struct Sync {
   alignas(std::uint64_t) std::byte core[72];
 };
 
+// An allocation of device memory, from memory_reserve to memory_keep or memory_return.
+enum class MemoryKind : std::uint32_t { kPlain, kPooled, kPhysical };  // core/memory_account.h
+struct MemoryRequest {
+  MemoryKind kind = MemoryKind::kPlain;
+  int device = -1;         // the ordinal; -1: that of `stream`
+  void* stream = nullptr;  // null: the current device's
+  std::uint64_t bytes = 0;
+  const void* owner = nullptr;  // the CUDA context that it is made in
+  bool is_captured = false;     // from memory_reserve: a capture is open somewhere, so the runtime is not to be called
+};
+// A free, from memory_freeing to memory_freed.
+struct MemoryRelease {
+  alignas(std::uint64_t) std::byte core[56];
+};
+// What a process is to see of a device. `limit_bytes` 0: what there is.
+struct MemoryView {
+  std::uint64_t limit_bytes;
+  std::uint64_t used_bytes;
+};
+
 struct ClientTable {
   std::uint32_t version;
   // Waits at the gate and for the window. submit_end: `ok`, the real call succeeded.
@@ -143,6 +168,21 @@ struct ClientTable {
   // milliseconds for one in progress.
   void (*exiting)();
   void (*forked)();  // in a child of fork: from now on nothing here touches the parent's session
+  // Device memory. False: it would go above the limit, and the call is to fail as if the device was full.
+  bool (*memory_reserve)(MemoryRequest* request);
+  // The real call has succeeded and come to `bytes`; or it has failed.
+  void (*memory_keep)(const MemoryRequest* request, std::uint64_t handle, std::uint64_t bytes);
+  void (*memory_return)(const MemoryRequest* request);
+  // Around a free; `is_physical`: of a handle of the virtual memory API.
+  void (*memory_freeing)(MemoryRelease* release, std::uint64_t handle, bool is_physical);
+  void (*memory_freed)(MemoryRelease* release, bool ok);
+  // After calls that succeeded: one more handle to physical memory; a mapping of it; the end of mappings.
+  void (*memory_retained)(std::uint64_t handle);
+  void (*memory_mapped)(std::uint64_t at, std::uint64_t bytes, std::uint64_t handle);
+  void (*memory_unmapped)(std::uint64_t at, std::uint64_t bytes);
+  // All memory of a context has gone; null: of the device.
+  void (*memory_gone)(int device, const void* owner);
+  void (*memory_view)(int device, MemoryView* view);  // -1: the current device
   int (*set_priority)(int priority);
   int (*set_weight)(unsigned weight);
   int (*set_deadline)(std::uint64_t us);

@@ -102,7 +102,13 @@ void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags) {
   return found;
 }
 
-FrontEnd g_front_end = {"CUDA",    kEntryNames, kEntryCount,   ResolveDriver, MakeVendor,   PointAt,
-                        MayBeOurs, IsEntry,     WrapperByName, Exports,       IsDriverCode, {0}};
+FrontEnd g_front_end = {"CUDA",
+                        kEntryNames,
+                        kEntryCount,
+                        ResolveDriver,
+                        MakeVendor,
+                        PointAt,
+                        {MayBeOurs, IsEntry, WrapperByName, Exports, IsDriverCode},
+                        {0}};
 
 }  // namespace xschedd::shim::cuda

@@ -17,6 +17,13 @@ class Retained {
   void Add(int device) {
     if (IsInRange(device)) counts_[device].fetch_add(1, std::memory_order_relaxed);
   }
+  void SetContext(int device, Handle context) {
+    if (IsInRange(device)) contexts_[device].store(context, std::memory_order_relaxed);
+  }
+  // The device's primary context; null: it was not seen.
+  Handle Context(int device) const {
+    return IsInRange(device) ? contexts_[device].load(std::memory_order_relaxed) : nullptr;
+  }
   // Counts one release, and returns how many users there were before it. 0: not all of them were seen.
   int Remove(int device) {
     int count = IsInRange(device) ? counts_[device].load(std::memory_order_relaxed) : 0;
@@ -28,13 +35,17 @@ class Retained {
  private:
   static bool IsInRange(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
   std::atomic<int> counts_[abi::kMaxDevices] = {};
+  std::atomic<Handle> contexts_[abi::kMaxDevices] = {};
 };
 inline Retained g_retained;
 
 struct Retaining : Family {
   template <typename Way, typename Row, typename... Arguments>
   static void After(Result result, const void*, Arguments... arguments) {
-    if (result == kSuccess) g_retained.Add(Row::DeviceOf(arguments...));
+    if (result != kSuccess) return;
+    const int device = Row::DeviceOf(arguments...);
+    g_retained.Add(device);
+    g_retained.SetContext(device, Row::ContextOf(arguments...));
   }
 };
 
@@ -56,6 +67,8 @@ struct Around<Way, Row, Releasing, Result (*)(Parameters...)> {
     if (result != kSuccess && retained > 0) g_retained.Add(device);
     const bool may_be_gone = result == kSuccess && retained != 1 && client != nullptr;
     if (may_be_gone && !IsPrimaryActive(device)) ForgetDevice<Way>(client, device);
+    const bool takes_memory = result == kSuccess && client != nullptr && retained <= 1;
+    if (takes_memory && !IsPrimaryActive(device)) client->memory_gone(device, g_retained.Context(device));
     return result;
   }
 };

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/cuda/allocations.h"
 #include "client-shim/cuda/channel_groups.h"
 #include "client-shim/cuda/driver.h"
 #include "client-shim/cuda/ioctl_hook.h"
 #include "client-shim/stub/launch_path.h"
+#include "client-shim/stub/pool_functions.h"
 
 namespace xschedd::shim::cuda {
 namespace {
@@ -40,6 +42,7 @@ struct Functions {
   Result (*kernel_name)(const char**, Handle);
 };
 Functions g_cuda;
+PoolFunctions g_pools;
 
 constexpr int kMultiprocessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kTimed = 0;            // CU_EVENT_DEFAULT: with a time stamp, waited for by spinning
@@ -63,11 +66,6 @@ void Find(Function* function, const char* name) {
 
 bool IsDefault(Stream stream) {
   return reinterpret_cast<uintptr_t>(stream) <= kPerThreadStream;
-}
-
-Handle CurrentContext() {
-  Handle context = nullptr;
-  return g_cuda.get_current != nullptr && g_cuda.get_current(&context) == kSuccess ? context : nullptr;
 }
 
 // Runs `body` with `context` current, and restores the context before it.
@@ -185,23 +183,6 @@ bool ElapsedNs(void* from, void* to, int64_t* out) {
   return true;
 }
 
-// As nvidia-smi prints it: "GPU-" and five groups of hexadecimal digits. A MIG instance has a UUID of its own.
-bool DeviceUuid(int device, char* out, size_t size) {
-  constexpr char kPrefix[] = "GPU-";
-  constexpr char kDigits[] = "0123456789abcdef";
-  unsigned char bytes[16];
-  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
-  memcpy(out, kPrefix, sizeof kPrefix - 1);
-  out += sizeof kPrefix - 1;
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
-    *out++ = kDigits[bytes[i] >> 4];
-    *out++ = kDigits[bytes[i] & 15];
-  }
-  *out = '\0';
-  return true;
-}
-
 void AdoptThread() {
   ++g_depth;
 }
@@ -225,6 +206,15 @@ SliceReport SetTimeSlice(uint32_t us) {
   return g_channel_groups.SetTimeSlice(us, RealIoctl());
 }
 
+uint64_t KeptByPools(int device) {
+  bool all_answered = true;
+  return g_pools.Kept(device, g_made_pools, &all_answered);
+}
+
+void TrimPools(int device) {
+  (void)g_pools.Trim(device, g_made_pools);
+}
+
 // "CUDA 13.0": the version number is major * 1000 + minor * 10.
 void FormatVersion(int version, char* out) {
   const int parts[] = {version / 1000, version / 10 % 100};
@@ -241,6 +231,28 @@ void FormatVersion(int version, char* out) {
 }  // namespace
 
 PastHandles g_past_events;
+MadePools g_made_pools;
+
+Handle CurrentContext() {
+  Handle context = nullptr;
+  return g_cuda.get_current != nullptr && g_cuda.get_current(&context) == kSuccess ? context : nullptr;
+}
+
+bool DeviceUuid(int device, char* out, size_t size) {
+  constexpr char kPrefix[] = "GPU-";
+  constexpr char kDigits[] = "0123456789abcdef";
+  unsigned char bytes[16];
+  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
+  memcpy(out, kPrefix, sizeof kPrefix - 1);
+  out += sizeof kPrefix - 1;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    *out++ = kDigits[bytes[i] >> 4];
+    *out++ = kDigits[bytes[i] & 15];
+  }
+  *out = '\0';
+  return true;
+}
 
 int DeviceCount() {
   int count = 0;
@@ -304,6 +316,12 @@ const Vendor* MakeVendor() {
   Find(&g_cuda.event_record, "cuEventRecord");
   Find(&g_cuda.event_query, "cuEventQuery");
   Find(&g_cuda.event_elapsed, "cuEventElapsedTime");
+  Find(&g_pools.default_pool, "cuDeviceGetDefaultMemPool");
+  Find(&g_pools.current_pool, "cuDeviceGetMemPool");
+  Find(&g_pools.attribute, "cuMemPoolGetAttribute");
+  Find(&g_pools.trim, "cuMemPoolTrimTo");
+  Find(&g_pools.graph_attribute, "cuDeviceGetGraphMemAttribute");
+  Find(&g_pools.trim_graphs, "cuDeviceGraphMemTrim");
   Find(&g_cuda.function_name, "cuFuncGetName");
   Find(&g_cuda.kernel_name, "cuKernelGetName");
 
@@ -332,6 +350,8 @@ const Vendor* MakeVendor() {
       .exchange_capture_mode = ExchangeCaptureMode,
       .kernel_name = KernelName,
       .set_time_slice = SetTimeSlice,
+      .kept_by_pools = KeptByPools,
+      .trim_pools = TrimPools,
   };
   return &vendor;
 }

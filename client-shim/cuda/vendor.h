@@ -14,11 +14,16 @@ const Vendor* MakeVendor();
 // The events that the program has destroyed.
 extern PastHandles g_past_events;
 
+// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
+// False: not known.
+bool DeviceUuid(int device, char* out, size_t size);
 // How many devices the driver has.
 int DeviceCount();
 // Whether the primary context of `device` exists; true if unknown.
 bool IsPrimaryActive(int device);
 
+// The calling thread's; null without one.
+Handle CurrentContext();
 // The device of the calling thread's current context, -1 without one.
 int CurrentDevice();
 // The device of `context`, -1 if there is none.

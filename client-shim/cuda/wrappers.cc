@@ -1,6 +1,7 @@
 // CUDA's wrappers: one for each entry point of entry_points.def, exported under the driver's own name.
 // stub/wrapper_families.h has what they do; this file has what is different about CUDA: contexts, and calls that are
 // about another context than the current one. Thread rule: any thread.
+#include "client-shim/cuda/allocations.h"
 #include "client-shim/cuda/driver.h"
 #include "client-shim/cuda/kernel_of.h"
 #include "client-shim/cuda/launch_key.h"
@@ -46,10 +47,15 @@ struct Way {
   using OnBehalfOf = cuda::OnBehalfOf;
   static int DeviceCount() { return cuda::DeviceCount(); }
   static PastHandles& PastEvents() { return g_past_events; }
+  static MadePools& Pools() { return g_made_pools; }
+  static const void* MemoryOwner() { return CurrentContext(); }
+  // The driver keeps no last error.
+  static Result OutOfMemory(bool) { return kErrorOutOfMemory; }
 };
 
-#define XS_PRIMARY_RETAIN(name, since, params, args, device) \
-  XS_WRAPPER(Behind, Retaining, name, params, XS_FACT(int, DeviceOf, params, args, device))
+#define XS_PRIMARY_RETAIN(name, since, params, args, device, context) \
+  XS_WRAPPER(Behind, Retaining, name, params,                         \
+             XS_FACT(int, DeviceOf, params, args, device) XS_FACT(Handle, ContextOf, params, args, context))
 #define XS_PRIMARY_RELEASE(name, since, params, args, device) \
   XS_WRAPPER(Around, Releasing, name, params, XS_FACT(int, DeviceOf, params, args, device))
 

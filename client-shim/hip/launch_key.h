@@ -18,9 +18,6 @@ inline uint64_t MixArgument(uint64_t key, Extent extent) {
 inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
   return key;
 }
-inline uint64_t MixArgument(uint64_t key, MemLocation location) {
-  return MixKey(key, uint64_t{static_cast<uint32_t>(location.type)} << 32 | static_cast<uint32_t>(location.id));
-}
 // The runtime refuses a null description.
 inline uint64_t MixArgument(uint64_t key, const Copy2D* copy) {
   return copy == nullptr ? key : MixArgument(key, uint64_t{copy->width * copy->height});

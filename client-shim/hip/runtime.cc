@@ -188,7 +188,13 @@ void PatchTable(void* table) {
   if (is_other) ReportSecondRuntime();
 }
 
-FrontEnd g_front_end = {"HIP",     kEntryNames, kEntryCount,   PrepareRuntime, MakeVendor,    PointAt,
-                        MayBeOurs, IsEntry,     WrapperByName, Exports,        IsRuntimeCode, {0}};
+FrontEnd g_front_end = {"HIP",
+                        kEntryNames,
+                        kEntryCount,
+                        PrepareRuntime,
+                        MakeVendor,
+                        PointAt,
+                        {MayBeOurs, IsEntry, WrapperByName, Exports, IsRuntimeCode},
+                        {0}};
 
 }  // namespace xschedd::shim::hip

@@ -27,11 +27,8 @@ struct Extent {
   size_t width, height, depth;
 };
 
-// hipMemLocation, from ROCm 5.2 in the headers, by value from 7.1: 8 bytes, in one register.
-struct MemLocation {
-  int type;
-  int id;
-};
+// From ROCm 5.2 in the headers, by value from 7.1: 8 bytes, in one register.
+using MemLocation = Location;
 
 // Descriptions of copies, only to read how much is copied: hip_Memcpy2D, hipMemcpy3DParms and hipMemcpy3DPeerParms.
 // HIP_MEMCPY3D is not read: its members have 32 bits in ROCm 5, and 64 from ROCm 6 on.

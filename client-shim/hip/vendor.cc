@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/hip/allocations.h"
 #include "client-shim/hip/kernel_stamps.h"
 #include "client-shim/hip/runtime.h"
+#include "client-shim/stub/pool_functions.h"
 
 namespace xschedd::shim::hip {
 namespace {
@@ -34,6 +36,7 @@ struct Functions {
   const char* (*module_function_name)(Handle);             // hipKernelNameRef
 };
 Functions g_hip;
+PoolFunctions g_pools;
 bool g_errors_stay = false;  // written once, by MakeVendor
 
 constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount, the same from ROCm 4.5 on
@@ -73,14 +76,6 @@ int DeviceOfStream(void* stream) {
     return -1;
   }
   return g_hip.stream_device_id != nullptr ? g_hip.stream_device_id(stream) : -1;
-}
-
-bool PciAddress(int device, char* out, size_t size) {
-  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
-  for (char* c = out; *c != '\0'; ++c) {
-    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
-  }
-  return true;
 }
 
 bool DeviceName(int device, char* out, size_t size) {
@@ -226,6 +221,19 @@ const char* KernelName(const KernelRef& kernel, void* stream) {
   return nullptr;
 }
 
+uint64_t KeptByPools(int device) {
+  const OwnCalls calls;
+  bool all_answered = true;
+  const uint64_t bytes = g_pools.Kept(device, g_made_pools, &all_answered);
+  if (!all_answered) calls.Forget();
+  return bytes;
+}
+
+void TrimPools(int device) {
+  const OwnCalls calls;
+  if (!g_pools.Trim(device, g_made_pools)) calls.Forget();
+}
+
 // "HIP 5.2.21153": the version number is major * 10^7 + minor * 10^5 + patch.
 void FormatVersion(int version, char* out) {
   const auto put = [&out](int number) {
@@ -251,6 +259,15 @@ void FormatVersion(int version, char* out) {
 }  // namespace
 
 PastHandles g_past_events;
+MadePools g_made_pools;
+
+bool PciAddress(int device, char* out, size_t size) {
+  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
+  for (char* c = out; *c != '\0'; ++c) {
+    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
+  }
+  return true;
+}
 
 int DeviceCount() {
   int count = 0;
@@ -276,6 +293,12 @@ const Vendor* MakeVendor() {
   Find(&g_hip.event_elapsed, "hipEventElapsedTime");
   Find(&g_hip.get_last_error, "hipGetLastError");
   Find(&g_hip.peek_last_error, "hipPeekAtLastError");
+  Find(&g_pools.default_pool, "hipDeviceGetDefaultMemPool");
+  Find(&g_pools.current_pool, "hipDeviceGetMemPool");
+  Find(&g_pools.attribute, "hipMemPoolGetAttribute");
+  Find(&g_pools.trim, "hipMemPoolTrimTo");
+  Find(&g_pools.graph_attribute, "hipDeviceGetGraphMemAttribute");
+  Find(&g_pools.trim_graphs, "hipDeviceGraphMemTrim");
   g_errors_stay = RuntimeVersion() >= 70'000'000;
   Find(&g_hip.host_function_name, "hipKernelNameRefByPtr");
   Find(&g_hip.module_function_name, "hipKernelNameRef");
@@ -288,7 +311,8 @@ const Vendor* MakeVendor() {
                                 CreateMarker,  RecordMarker,   QueryMarker,
                                 QueryStream,   ElapsedNs,      NextKernelStamp,
                                 DeviceUuid,    AdoptThread,    ExchangeCaptureMode,
-                                KernelName,    nullptr};  // no time slices between processes that a process may set
+                                KernelName,    nullptr,  // no time slices between processes that a process may set
+                                KeptByPools,   TrimPools};
   return &vendor;
 }
 

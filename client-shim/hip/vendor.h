@@ -11,6 +11,8 @@ const Vendor* MakeVendor();
 // The events that the program has destroyed.
 extern PastHandles g_past_events;
 
+// "0000:05:00.0", in small letters. False: unknown. After MakeVendor.
+bool PciAddress(int device, char* out, size_t size);
 // The runtime's number of devices; 0: unknown. After MakeVendor.
 int DeviceCount();
 

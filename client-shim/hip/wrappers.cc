@@ -2,6 +2,7 @@
 // own name without a version node, so that references to any version bind to it, and one for the runtime's dispatch
 // table. stub/wrapper_families.h has what they do; this file has what is different about HIP: two routes, other
 // runtimes beside the scheduled one, tools in front of it, and launches with events. Thread rule: any thread.
+#include "client-shim/hip/allocations.h"
 #include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
 #include "client-shim/hip/other_runtimes.h"
@@ -70,6 +71,16 @@ struct Way {
   };
   static int DeviceCount() { return hip::DeviceCount(); }
   static PastHandles& PastEvents() { return g_past_events; }
+  static MadePools& Pools() { return g_made_pools; }
+  // All of it goes with its device.
+  static const void* MemoryOwner() { return nullptr; }
+  // A call that cannot succeed leaves the runtime's own error behind.
+  static Result OutOfMemory(bool may_call) {
+    constexpr size_t kMoreThanThereIs = ~size_t{0} >> 1;
+    void* unused = nullptr;
+    if (may_call) (void)Real<Result (*)(void**, size_t)>(kEntry_hipMalloc)(&unused, kMoreThanThereIs);
+    return kErrorOutOfMemory;
+  }
 };
 
 // After a call of the older context functions, which do not name the device.

@@ -19,6 +19,7 @@
 
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/front_end.h"
+#include "client-shim/stub/monitoring.h"
 
 namespace xschedd::shim {
 
@@ -32,11 +33,11 @@ namespace {
 
 char g_no_such_name[] = "(a GPU runtime's function, and that runtime is not loaded)";
 
-const FrontEnd* FrontEndOf(const char* name) {
+const Exposed* ExposedOf(const char* name) {
   for (const FrontEnd* front_end : kFrontEnds) {
-    if (front_end->may_be_ours(name)) return front_end;
+    if (front_end->exposed.may_be_ours(name)) return &front_end->exposed;
   }
-  return nullptr;
+  return kMonitoring.may_be_ours(name) ? &kMonitoring : nullptr;
 }
 
 bool IsOwn(const void* address) {
@@ -46,7 +47,7 @@ bool IsOwn(const void* address) {
 // Our wrapper of `name`, if the runtime's function is in the caller's scope, as far as that can be determined here: the
 // program's scope, and the dependencies of the caller's object. Null: it is not; the C library's answer stands.
 template <typename LookUp>
-void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* path, LookUp look_up) {
+void* WrapperInScope(const Exposed& exposed, const char* name, const char* path, LookUp look_up) {
   void* found = look_up(RTLD_NEXT);  // behind us
   if (found == nullptr && *path != '\0') {
     const DlopenFunction open = RealDlopen();
@@ -55,29 +56,29 @@ void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* pa
       CloseObject(object);
     }
   }
-  return found != nullptr && front_end.is_runtime_code(found) ? front_end.wrapper_of(name) : nullptr;
+  return found != nullptr && exposed.is_runtime_code(found) ? exposed.wrapper_of(name) : nullptr;
 }
 
 template <typename LookUp>
 Answer Decide(void* real, void* handle, const char* name, bool has_version, const void* caller, LookUp look_up) {
   if (name == nullptr || real == nullptr) return {real, nullptr};
-  const FrontEnd* front_end = FrontEndOf(name);
-  if (front_end == nullptr || !front_end->is_entry(name)) return {real, nullptr};
+  const Exposed* exposed = ExposedOf(name);
+  if (exposed == nullptr || !exposed->is_entry(name)) return {real, nullptr};
   const bool is_unscheduled = IsInert() || IsDisabled();
-  if (handle == RTLD_DEFAULT && !has_version) return {real, front_end->exports(name) ? nullptr : g_no_such_name};
+  if (handle == RTLD_DEFAULT && !has_version) return {real, exposed->exports(name) ? nullptr : g_no_such_name};
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
     char path[4096] = "";
     const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
     const bool is_interposer = handle == RTLD_NEXT && FindSymbol(object, name) != nullptr;
-    void* wrapper = is_unscheduled || is_interposer ? nullptr : WrapperInScope(*front_end, name, path, look_up);
+    void* wrapper = is_unscheduled || is_interposer ? nullptr : WrapperInScope(*exposed, name, path, look_up);
     if (wrapper == nullptr) return {real, nullptr};
     return {nullptr, wrapper};
   }
   void* found = look_up(handle);
   // With the program's own handle, ours is found first. Is there one behind it?
   if (found != nullptr && IsOwn(found) && look_up(RTLD_NEXT) == nullptr) return {real, g_no_such_name};
-  void* wrapper = is_unscheduled ? nullptr : front_end->wrapper_of(name);
-  return {nullptr, wrapper != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
+  void* wrapper = is_unscheduled ? nullptr : exposed->wrapper_of(name);
+  return {nullptr, wrapper != nullptr && exposed->is_runtime_code(found) ? wrapper : found};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/exposed.h"
 
 namespace xschedd::shim {
 
@@ -25,12 +26,7 @@ struct FrontEnd {
   // Sets the word that the wrappers' launch path reads: if it is not zero, they take the slow path.
   void (*point_at)(const abi::Word* word);
 
-  // ---- for dlsym
-  bool (*may_be_ours)(const char* name);         // cheap: the name looks like one of the runtime's functions
-  bool (*is_entry)(const char* name);            // there is a wrapper of that name
-  void* (*wrapper_of)(const char* name);         // that wrapper; null: calls come another way
-  bool (*exports)(const char* name);             // a loaded runtime has that function
-  bool (*is_runtime_code)(const void* address);  // the address is code of the scheduled runtime
+  Exposed exposed;  // the library is the scheduled runtime
 
   // A bit for each ordinal that was made current. relaxed: a set that only grows.
   std::atomic<uint64_t> devices_seen;

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "client-shim/stub/runtime_types.h"
+
 namespace xschedd::shim {
 
 inline uint64_t MixKey(uint64_t key, uint64_t value) {
@@ -25,6 +27,9 @@ inline uint64_t MixArgument(uint64_t key, unsigned size) {
 }
 inline uint64_t MixArgument(uint64_t key, int value) {  // a direction, a fill value, a device
   return MixKey(key, static_cast<uint64_t>(static_cast<int64_t>(value)));
+}
+inline uint64_t MixArgument(uint64_t key, Location location) {
+  return MixKey(key, uint64_t{static_cast<uint32_t>(location.type)} << 32 | static_cast<uint32_t>(location.id));
 }
 inline uint64_t MixArgument(uint64_t key, const void*) {  // a destination, a source, a stream
   return key;

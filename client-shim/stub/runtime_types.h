@@ -11,6 +11,7 @@ namespace xschedd::shim {
 
 using Result = int;  // hipError_t and CUresult, both enums
 inline constexpr Result kSuccess = 0;
+inline constexpr Result kErrorOutOfMemory = 2;
 inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorNotSupported = 801;
 inline constexpr Result kErrorWrongThread = 908;  // hipErrorStreamCaptureWrongThread and CUDA's
@@ -52,5 +53,11 @@ struct FunctionLaunchParams {
   void** arguments;
 };
 static_assert(sizeof(FunctionLaunchParams) == 56 && offsetof(FunctionLaunchParams, stream) == 40);
+
+// hipMemLocation and CUmemLocation.
+struct Location {
+  int type;
+  int id;
+};
 
 }  // namespace xschedd::shim

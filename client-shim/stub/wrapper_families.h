@@ -19,9 +19,11 @@
 #pragma once
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/allocation.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/front_end.h"
 #include "client-shim/stub/launch_path.h"
+#include "client-shim/stub/made_pools.h"
 #include "client-shim/stub/past_handles.h"
 #include "client-shim/stub/runtime_types.h"
 #include "client-shim/stub/submission.h"
@@ -43,6 +45,10 @@ namespace xschedd::shim {
 //   OnBehalfOf                         while it lives, the core takes this device for the current one
 //   DeviceCount()                      of the runtime; 0: unknown
 //   PastEvents()                       PastHandles of events
+//   Pools()                            MadePools
+//   MemoryOwner()                      what memory that is allocated now goes with: the current context, or null
+//   OutOfMemory(may_call)              the runtime's result where a device is full, left behind as its last error, too,
+//                                      where it has one and may be called
 
 // The values of a row's device, beside ordinals.
 inline constexpr int kUnknownDevice = -1;
@@ -295,8 +301,12 @@ void ForgetDevice(const ClientTable* client, int device) {
 struct ResettingDevice : Family {
   template <typename Way, typename Row, typename... Arguments>
   static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
-    ForgetDevice<Way>(client, Row::DeviceOf(arguments...));
-    return real(arguments...);
+    const int device = Row::DeviceOf(arguments...);
+    const void* const owner = Row::OwnerOf(arguments...);
+    ForgetDevice<Way>(client, device);
+    const Result result = real(arguments...);
+    if (result == kSuccess && device != kUnknownDevice) client->memory_gone(device, owner);
+    return result;
   }
 };
 
@@ -319,6 +329,107 @@ struct EndingCapture : Family {
   static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
     const Result result = real(arguments...);
     if (result != kErrorWrongThread) client->capture_ended(Row::StreamOf(arguments...));
+    return result;
+  }
+};
+
+// ---- device memory
+
+// Reserved before the real call, so that two threads cannot both get the last bytes.
+struct Allocating : Family {
+  static constexpr bool kStartsClient = true;
+  template <typename Row, typename... Arguments>
+  static bool Concerns(Arguments... arguments) {
+    return Row::WantedOf(arguments...).device != kNoDevice;
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    const Wanted wanted = Row::WantedOf(arguments...);
+    MemoryRequest request;
+    request.kind = wanted.kind;
+    request.device = wanted.device;
+    request.stream = wanted.stream;
+    request.bytes = wanted.bytes;
+    if (wanted.kind != MemoryKind::kPhysical) request.owner = Way::MemoryOwner();
+    if (!client->memory_reserve(&request)) return Way::OutOfMemory(!request.is_captured);
+    const Result result = real(arguments...);
+    if (result == kSuccess) {
+      const Allocated made = Row::MadeOf(arguments...);
+      client->memory_keep(&request, made.handle, made.bytes);
+    } else {
+      client->memory_return(&request);
+    }
+    return result;
+  }
+};
+
+// A call that may wait for the device, which the client is told about where anything is gated.
+template <typename Way>
+class ImplicitSync {
+ public:
+  ImplicitSync(const ClientTable* client, bool may_wait) : client_(may_wait && !Way::IsOpen() ? client : nullptr) {
+    if (client_ != nullptr) client_->sync_begin(&sync_, SyncScope::kImplicit, nullptr);
+  }
+  void End(Result result) {
+    if (client_ != nullptr) client_->sync_end(&sync_, result == kSuccess);
+  }
+
+ private:
+  const ClientTable* const client_;
+  Sync sync_;
+};
+
+enum class FreeIs { kWaiting, kInOrder, kOfPhysical };
+struct Freeing : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    MemoryRelease release;
+    client->memory_freeing(&release, Row::HandleOf(arguments...), Row::kFree == FreeIs::kOfPhysical);
+    ImplicitSync<Way> sync(client, Row::kFree == FreeIs::kWaiting);
+    const Result result = real(arguments...);
+    sync.End(result);
+    client->memory_freed(&release, result == kSuccess);
+    return result;
+  }
+};
+
+// Of the virtual memory API, besides: what lives on by a mapping, or by one more handle.
+struct ChangingMapping : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    ImplicitSync<Way> sync(client, Row::kMayWait);
+    const Result result = real(arguments...);
+    sync.End(result);
+    if (result == kSuccess) Row::ChangeOf(arguments...).Tell(client);
+    return result;
+  }
+};
+
+struct MakingPool : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static void After(Result result, const void*, Arguments... arguments) {
+    if (result == kSuccess) Way::Pools().Add(Row::PoolOf(arguments...), Row::DeviceOf(arguments...));
+  }
+};
+struct DestroyingPool : Family {
+  template <typename Way, typename... Arguments>
+  static void Before(Handle pool, Arguments...) {
+    Way::Pools().Remove(pool);
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static void After(Result, const void*, Arguments...) {}
+};
+
+// Says how large a device is and how much of it is free: to the program that is the limit, and what is left of it.
+struct TellingMemory : Family {
+  static constexpr bool kStartsClient = true;
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    const Result result = real(arguments...);
+    if (result != kSuccess) return result;
+    MemoryView view;
+    client->memory_view(Row::DeviceOf(arguments...), &view);
+    ShowLimited(view, Row::FreeOf(arguments...), Row::TotalOf(arguments...));
     return result;
   }
 };

@@ -6,12 +6,14 @@
 #include "tests/abi/v1/preamble.h"
 #include "tests/abi/v2/abi.h"
 #include "tests/abi/v3/abi.h"
+#include "tests/abi/v4/abi.h"
 #include "tests/catch.h"
 
 namespace now = xschedd::abi;
 namespace v1 = xschedd_v1::abi;
 namespace v2 = xschedd_v2::abi;
 namespace v3 = xschedd_v3::abi;
+namespace v4 = xschedd_v4::abi;
 
 // A version grows only in padding or at the end: each frozen field is at the same place today.
 #define SAME_PLACE(type, field)                                   \
@@ -31,6 +33,9 @@ TEST_CASE("each version that is spoken was published, with its hash and size") {
         break;
       case 3:
         CHECK(layout == now::Layout{v3::kVersion, v3::kLayoutHash, sizeof(v3::Board), sizeof(v3::Ledger)});
+        break;
+      case 4:
+        CHECK(layout == now::Layout{v4::kVersion, v4::kLayoutHash, sizeof(v4::Board), sizeof(v4::Ledger)});
         break;
       default:
         FAIL("no frozen copy: publish it, docs/explanation/shared-memory.md");
@@ -77,6 +82,21 @@ TEST_CASE("version 3 was published with this hash, and only grew") {
   CHECK(same(now::SliceState::kInForce, v3::SliceState::kInForce));
   CHECK(same(now::SliceState::kNotHere, v3::SliceState::kNotHere));
   CHECK(same(now::SliceState::kRefused, v3::SliceState::kRefused));
+}
+
+TEST_CASE("version 4 was published with this hash, and only grew") {
+  CHECK(v4::kVersion == 4);
+  CHECK(v4::kLayoutHash == 0xd84f6f297366b1aeu);
+  CHECK(offsetof(now::Gate, memory_limit) == 16);
+  CHECK(offsetof(now::Gate, memory_limit) == offsetof(v4::Gate, memory_limit));
+  CHECK(offsetof(now::Ledger, memory) == offsetof(v4::Ledger, memory));
+  CHECK(sizeof(now::LedgerMemory) == sizeof(v4::LedgerMemory));
+  CHECK(offsetof(now::LedgerMemory, bytes) == offsetof(v4::LedgerMemory, bytes));
+  CHECK(offsetof(now::LedgerMemory, refused) == offsetof(v4::LedgerMemory, refused));
+  // The memory of an older version ends where this begins.
+  CHECK(offsetof(now::Ledger, memory) >= sizeof(v3::Ledger));
+  CHECK(offsetof(now::Gate, memory_limit) >= offsetof(v3::Gate, slice_us) + sizeof(now::Word));
+  CHECK(now::kMemorySince == v4::kMemorySince);
 }
 
 TEST_CASE("version 1: every field is where it was") {

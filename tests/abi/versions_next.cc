@@ -16,8 +16,8 @@ namespace {
   return {kVersion + steps, kLayoutHash + steps, sizeof(Board) + steps * kGrowth, sizeof(Ledger) + steps * kGrowth};
 }
 #if XSCHEDD_TEST_AHEAD < 0
-static_assert(kVersion == 3, "name the versions of the release before");
-constexpr Layout kTwo[] = {{1, 0x53e8e4e0f4ccc5e7, 4288, 6272}, {2, 0x6d9a5c3f1658fb04, 4288, 6272}};
+static_assert(kVersion == 4, "name the versions of the release before");
+constexpr Layout kTwo[] = {{2, 0x6d9a5c3f1658fb04, 4288, 6272}, {3, 0x3d3ba14301bb2287, 4288, 6784}};
 #else
 constexpr Layout kTwo[] = {Ahead(XSCHEDD_TEST_AHEAD - 1), Ahead(XSCHEDD_TEST_AHEAD)};
 #endif

@@ -38,7 +38,7 @@ class Versions(harness.NodeTest):
         node.finish(program)
         self.assertEqual(self.refusals(), [])
         # Checks that they are of these versions.
-        self.assertIn(f"layout {3 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
+        self.assertIn(f"layout {4 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
                                                                      capture_output=True, check=True).stdout)
         told = f"newer client told our version pid={program.pid} " in node.daemon_log()
         self.assertEqual(told, shim_ahead > daemon_ahead)

@@ -1,8 +1,20 @@
 """Compares the list in entry_points.def with one runtime."""
 import collections
+import re
 
+import entry_points
 import prototypes
 import signatures
+
+# Names of functions that may give device memory to the program. Each has to be counted, or to have a reason why not.
+ALLOCATES = re.compile(r'(Malloc|Alloc(?!ation)|ArrayCreate|Array3DCreate|^hipMemCreate$|IpcOpenMem|Import|MappedBuffer|'
+                       r'MappedMipmappedArray|AddressReserve|HostRegister|^hipGraphAddNode$)')
+# ... and those whose names only look like it.
+ALLOCATES_NOT = re.compile(r'GetParams|Semaphore')
+
+# The runtimes from 6 on export a function under its old name for programs that were built before; the headers have it
+# by another one.
+RENAMED = {'hipGetDeviceProperties': 'hipGetDevicePropertiesR0000'}
 
 
 class Surface:
@@ -22,6 +34,7 @@ class Surface:
             self._compare(name + ' dispatch table', table)
         twice = [entry for entry, count in collections.Counter(entry.name for entry in entries).items() if count > 1]
         self.problems += [f'{entry}: twice in the list' for entry in twice]
+        self._compare_allocations(runtime.exports | table)
         if self._headers is None:
             self._report_unknown(runtime)
         else:
@@ -37,8 +50,23 @@ class Surface:
             if problem not in self.problems:
                 self.problems.append(problem)
 
+    def _compare_allocations(self, functions):
+        allocating = {function for function in functions
+                      if ALLOCATES.search(function) and not ALLOCATES_NOT.search(function)}
+        known = {function for function in functions & self._known.keys()
+                 if self._known[function].macro in entry_points.ALLOCATING}
+        counted = {function for function in known if self._known[function].macro in entry_points.COUNTED}
+        strange = sorted(allocating - known)
+        self.lines.append(f'  allocating: counted {len(counted)}, left out for a reason {len(known) - len(counted)}, '
+                          f'unknown {len(strange)}')
+        self.problems += [f'{function}: its name says that it allocates, and it is neither counted nor XS_UNCOUNTED'
+                          for function in strange]
+
     def _parameters(self, function):
-        return self._mangled.get(function) or (self._headers.functions.get(function) if self._headers else None)
+        if self._mangled.get(function):
+            return self._mangled[function]
+        functions = self._headers.functions if self._headers else {}
+        return functions.get(function) or functions.get(RENAMED.get(function))
 
     def _takes_stream(self, function):
         """None: unknown."""

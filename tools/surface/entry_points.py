@@ -1,8 +1,12 @@
 """Reads an entry_points.def of client-shim (hip, cuda)."""
+import os
 import re
 from typing import NamedTuple, Optional
 
-NOT_WRAPPED = ('XS_LISTED', 'XS_OTHER')
+NOT_WRAPPED = ('XS_LISTED', 'XS_OTHER', 'XS_UNCOUNTED')
+# Those whose calls an account of device memory sees (client-shim/core/memory_account.h), or leaves out for a reason.
+COUNTED = ('XS_ALLOCATE', 'XS_RETAIN')
+ALLOCATING = (*COUNTED, 'XS_UNCOUNTED')
 
 
 class Entry(NamedTuple):
@@ -19,14 +23,21 @@ class Entry(NamedTuple):
 
 def read(path):
     """All entries, in order."""
-    with open(path, encoding='utf-8') as file:
-        text = re.sub(r'//[^\n]*', '', file.read())
+    text = _text(path)
     entries = []
     position = 0
     while match := re.compile(r'\b(XS_\w+)\(').search(text, position):
         arguments, position = _arguments(text, match.end())
         entries += _entries(match.group(1), arguments)
     return entries
+
+
+def _text(path):
+    """Without comments, and with the lists that it includes, whose names begin at the root of the source."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(path))))
+    with open(path, encoding='utf-8') as file:
+        text = re.sub(r'//[^\n]*', '', file.read())
+    return re.sub(r'#include "([^"]*)"', lambda match: _text(os.path.join(root, match.group(1))), text)
 
 
 def _entries(macro, arguments):

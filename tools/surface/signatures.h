@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "client-shim/hip/allocations.h"
 #include "client-shim/hip/types.h"
 
 using namespace xschedd::shim;
@@ -49,8 +50,11 @@ constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
 }();
 
 static_assert(hipMemcpyDeviceToHost == kDeviceToHost, "hipMemcpyDeviceToHost");
+static_assert(hipErrorOutOfMemory == kErrorOutOfMemory, "hipErrorOutOfMemory");
 static_assert(hipErrorNotReady == kErrorNotReady, "hipErrorNotReady");
 static_assert(hipErrorNotSupported == kErrorNotSupported, "hipErrorNotSupported");
 static_assert(hipErrorStreamCaptureWrongThread == kErrorWrongThread, "hipErrorStreamCaptureWrongThread");
 static_assert(hipStreamCaptureModeRelaxed == 2 && hipStreamNonBlocking == 1, "flags of streams and captures");
 static_assert(hipDeviceAttributeMultiprocessorCount == 63, "hipDeviceAttributeMultiprocessorCount");
+static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) == (HIP_VERSION_MAJOR < 6 ? kTotalAtFirst : kTotalFrom6),
+              "hipDeviceProp_t::totalGlobalMem");

@@ -23,6 +23,15 @@ LAYOUTS = (
     ('hipMemcpy3DPeerParms', 'Copy3DPeer', {'extent': 'extent'}),
     ('hipGraphInstantiateParams', 'GraphInstantiateParams', {'flags': 'flags', 'uploadStream': 'upload_stream'}),
     ('hipMemLocation', 'MemLocation', {'type': 'type', 'id': 'id'}),
+    ('HIP_ARRAY_DESCRIPTOR', 'ArrayShape<size_t>',
+     {'Width': 'width', 'Height': 'height', 'Format': 'format', 'NumChannels': 'channels'}),
+    ('HIP_ARRAY3D_DESCRIPTOR', 'ArrayShape3D<size_t>',
+     {'Width': 'width', 'Height': 'height', 'Depth': 'depth', 'Format': 'format', 'NumChannels': 'channels'}),
+    ('hipChannelFormatDesc', 'ChannelFormat', {'x': 'x', 'y': 'y', 'z': 'z', 'w': 'w'}),
+    ('hipPitchedPtr', 'PitchedPtr', {'ptr': 'pointer', 'pitch': 'pitch'}),
+    ('hipMemPoolProps', 'PoolProperties', {'location': 'location'}),
+    ('hipMemAllocNodeParams', 'AllocNodeParams', {'poolProps': 'pool', 'bytesize': 'bytes'}),
+    ('hipGraphNodeParams', 'GraphNodeParams', {'type': 'type', 'alloc': 'allocation'}),
 )
 # The runtime gets arrays of these.
 STRIDES = ('hipLaunchParams', 'hipFunctionLaunchParams')
@@ -67,9 +76,9 @@ class Comparison:
             self.layouts += 1
             for member, our_member in members.items():
                 self._add(f'offsetof({theirs}, {member}) == offsetof({ours}, {our_member})',
-                          f'{theirs}::{member}: not at the offset in types.h')
+                          f'{theirs}::{member}: not at the offset in the shim')
             if theirs in STRIDES:
-                self._add(f'sizeof({theirs}) == sizeof({ours})', f'{theirs}: not the size in types.h')
+                self._add(f'sizeof({theirs}) == sizeof({ours})', f'{theirs}: not the size in the shim')
 
     def _add(self, condition, message):
         self._asserts.append((condition, message))

@@ -115,6 +115,8 @@ class FakeDevice {
             },
         .kernel_name = [](const shim::KernelRef&, void*) -> const char* { return "a_kernel"; },
         .set_time_slice = nullptr,
+        .kept_by_pools = nullptr,
+        .trim_pools = nullptr,
     };
     return &vendor;
   }

@@ -132,6 +132,56 @@ TEST_CASE("with a peer of an older version, time slices are not used, and nothin
   }
 }
 
+TEST_CASE("the board says a limit of memory whatever the gate is, and the ledger reports the client's account") {
+  Channel channel;
+  const std::uint32_t word = channel.board_reader.Word(3);
+  CHECK(channel.board_reader.MemoryLimit(3) == 0);
+  CHECK(channel.board_writer.SetMemoryLimit(3, 24ull << 30));
+  CHECK(!channel.board_writer.SetMemoryLimit(3, 24ull << 30));
+  CHECK(channel.board_reader.MemoryLimit(3) == 24ull << 30);
+  CHECK(channel.board_reader.MemoryLimit(4) == 0);
+  CHECK(channel.board_reader.Word(3) == word);  // nobody need wake
+  channel.board_writer.Set(3, {true, true, 500, 2});
+  channel.board_writer.Set(3, {});
+  CHECK(channel.board_reader.MemoryLimit(3) == 24ull << 30);
+  CHECK(channel.board_writer.SetMemoryLimit(3, 0));
+  CHECK(channel.board_reader.MemoryLimit(3) == 0);
+
+  CHECK(channel.ledger_reader.Memory(3) == MemorySnapshot{});
+  channel.ledger_writer->SetMemory(3, 5'000'000'000, 2);
+  CHECK(channel.ledger_reader.Memory(3) == MemorySnapshot{5'000'000'000, 2});
+  CHECK(channel.ledger_reader.Memory(4) == MemorySnapshot{});
+  // Values that no honest client writes: no sum of them may overflow.
+  channel.ledger->memory[3].bytes.store(~std::uint64_t{0});
+  channel.ledger->memory[3].refused.store(~std::uint64_t{0});
+  CHECK(channel.ledger_reader.Memory(3) == MemorySnapshot{MemorySnapshot::kMostBytes, ~std::uint64_t{0}});
+}
+
+TEST_CASE("with a peer of an older version, limits of memory are not used, and nothing is written beyond its memory") {
+  for (const abi::Layout& layout : abi::Spoken()) {
+    if (layout.version >= abi::kMemorySince) continue;
+    INFO("version " << layout.version);
+    abi::Board board{};
+    abi::Ledger ledger{};
+    // These values must stay: the memory of that version does not contain these fields.
+    board.gates[3].memory_limit.store(66);
+    ledger.memory[3].bytes.store(77);
+    ledger.memory[3].refused.store(88);
+    BoardWriter board_writer(&board, layout);
+    const LedgerReader ledger_reader(&ledger, &board, layout);
+    const UniqueFd eventfd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const std::unique_ptr<LedgerWriter> ledger_writer(
+        LedgerWriter::Open(&ledger, &board, eventfd.Get(), layout).value());
+    CHECK(!board_writer.SetMemoryLimit(3, 1000));
+    CHECK(board.gates[3].memory_limit.load() == 66);
+    CHECK(BoardReader::Open(&board, layout).value().MemoryLimit(3) == 0);
+    ledger_writer->SetMemory(3, 1000, 1);
+    CHECK(ledger.memory[3].bytes.load() == 77);
+    CHECK(ledger.memory[3].refused.load() == 88);
+    CHECK(!ledger_reader.Memory(3));
+  }
+}
+
 TEST_CASE("a waiter wakes when its gate opens, or when the lease ends") {
   Channel channel;
   channel.board_writer.Set(0, {true, true, 0, 0});

@@ -34,10 +34,13 @@ TEST_CASE("a board that is taken over does not change until a decision changes i
   Memory memory;
   memory.writer.Set(1, {true, true, 500, 2, false, 200});
   memory.writer.Set(2, {false, true, 20'000, 1});
+  memory.writer.SetMemoryLimit(1, 1000);
   const std::uint32_t held = memory.board->gates[1].word;
   BoardWriter next(memory.board.get(), abi::Newest(), MemoryIs::kInUse);
   CHECK(memory.board->gates[1].word == held);
   CHECK(memory.board->summary.flags != 0);
+  CHECK(memory.board->gates[1].memory_limit == 1000);
+  CHECK(!next.SetMemoryLimit(1, 1000));
   CHECK(!next.Set(1, {true, true, 500, 2, false, 200}));
   CHECK(next.Set(1, {}));
   CHECK((memory.board->gates[1].word >> abi::kGenerationShift) == (held >> abi::kGenerationShift) + 1);

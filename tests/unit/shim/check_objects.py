@@ -19,7 +19,9 @@ import needs  # noqa: E402
 
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/explanation/shim.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'hsa_amd_profiling_get_dispatch_time',
-         '__hipRegisterFatBinary', 'ioctl'}
+         '__hipRegisterFatBinary', 'ioctl',
+         'nvmlDeviceGetMemoryInfo', 'nvmlDeviceGetMemoryInfo_v2', 'rsmi_dev_memory_total_get', 'rsmi_dev_memory_usage_get',
+         'amdsmi_get_gpu_memory_total', 'amdsmi_get_gpu_memory_usage', 'amdsmi_get_gpu_vram_usage'}
 HEADER = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../client-shim/include/xschedd.h')
 with open(HEADER) as header:
     HOOKS |= set(re.findall(r'^XSCHEDD_FUNCTION\([^,]*, (xschedd_\w+)', header.read(), re.MULTILINE))

@@ -65,7 +65,9 @@ class FakeVendor {
         [] {},
         [](int mode) { return std::exchange(current->capture_mode, mode); },
         [](const KernelRef&, void*) -> const char* { return nullptr; },
-        nullptr};
+        nullptr,
+        [](int) { return current->kept_by_pools; },
+        [](int) { current->kept_by_pools = current->pools_must_keep; }};
     return &vendor;
   }
 
@@ -79,7 +81,9 @@ class FakeVendor {
   std::size_t created = 0;
   std::size_t records = 0;
   std::size_t queries = 0;
-  std::vector<Stamp> stamps;  // that the runtime has read of timed kernels
+  std::uint64_t kept_by_pools = 0;
+  std::uint64_t pools_must_keep = 0;  // what they do not give back
+  std::vector<Stamp> stamps;          // that the runtime has read of timed kernels
 
  private:
   struct Marker {

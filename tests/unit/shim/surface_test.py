@@ -88,7 +88,7 @@ class Mistakes(unittest.TestCase):
     def test_names(self):
         wanted = {'hipStreamWaitEvent': 'unknown; it takes a stream',
                   'hipLaunchCooperativeKernelMultiDevice': 'unknown; it takes a stream',  # in a structure
-                  'hipMalloc': 'unknown; it takes no stream',
+                  'hipGetDeviceCount': 'unknown; it takes no stream',
                   'hipGraphAddKernelNode': 'unknown; it takes no stream',
                   '_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv': 'unknown; it takes a stream',
                   'hipGetCmdName': 'unknown; it is not declared'}
@@ -98,6 +98,12 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(len(left), len(ENTRIES) - len(wanted))
         self.check(self.problems(left + [entry_points.Entry('XS_LISTED', 'hipFree')]),
                    {**wanted, 'hipFree': 'twice in the list'})
+
+    def test_an_allocation_that_is_not_counted(self):
+        changed = [entry._replace(macro='XS_OTHER') if entry.name in ('hipMallocPitch', 'hipHostMalloc') else entry
+                   for entry in ENTRIES]
+        self.check(self.problems(changed), {'hipMallocPitch': 'neither counted nor XS_UNCOUNTED',
+                                            'hipHostMalloc': 'neither counted nor XS_UNCOUNTED'})
 
     def test_an_entry_of_the_table_alone_is_missing(self):
         found = Surface(ENTRIES, self.runtime, COMPILER)
@@ -129,7 +135,7 @@ class Mistakes(unittest.TestCase):
     def test_structures(self):
         wrong = (('hip_Memcpy2D', 'Copy2D', {'WidthInBytes': 'height'}),)
         with unittest.mock.patch.object(signatures, 'LAYOUTS', wrong):
-            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not at the offset in types.h'})
+            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not at the offset in the shim'})
 
 
 if __name__ == '__main__':

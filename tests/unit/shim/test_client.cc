@@ -210,3 +210,75 @@ TEST_CASE("streams that are not ordered leave the launch path free") {
   process.client.GiveUp();
   CHECK_FALSE(IsSlow());
 }
+
+// ---- device memory
+
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+// False: refused.
+bool Allocate(Process* process, std::uint64_t handle, std::uint64_t bytes, MemoryKind kind = MemoryKind::kPlain) {
+  MemoryRequest request;
+  request.kind = kind;
+  request.bytes = bytes;
+  if (!process->client.MemoryReserve(&request)) return false;
+  process->client.MemoryKeep(request, handle, bytes);
+  return true;
+}
+void Free(Process* process, std::uint64_t handle) {
+  MemoryRelease release;
+  process->client.MemoryFreeing(&release, handle, false);
+  process->client.MemoryFreed(&release, true);
+}
+
+}  // namespace
+
+TEST_CASE("the daemon's limit of device memory binds, and the ledger has the account") {
+  Process& process = MakeProcess();
+  CHECK(Allocate(&process, 1, 3 * kGiB));  // before there is a session
+  process.BeginTracked();
+  process.client.SetDescription(1, 0);
+  CHECK(process.reader.Memory(0)->bytes == 3 * kGiB);
+  CHECK(process.client.ViewMemory(0).limit_bytes == 0);
+  REQUIRE(process.writer.SetMemoryLimit(0, 8 * kGiB));
+  CHECK(Allocate(&process, 2, 5 * kGiB));
+  CHECK_FALSE(Allocate(&process, 3, 1));
+  CHECK(process.reader.Memory(0)->bytes == 8 * kGiB);
+  CHECK(process.reader.Memory(0)->refused == 1);
+  CHECK(process.client.ViewMemory(0).limit_bytes == 8 * kGiB);
+  CHECK(process.client.ViewMemory(-1).used_bytes == 8 * kGiB);
+  Free(&process, 1);
+  CHECK(process.reader.Memory(0)->bytes == 5 * kGiB);
+  // A limit that has gone down takes nothing away; one that has gone binds nobody.
+  REQUIRE(process.writer.SetMemoryLimit(0, 4 * kGiB));
+  CHECK_FALSE(Allocate(&process, 3, 1));
+  process.client.EndSession();
+  CHECK(Allocate(&process, 3, 100 * kGiB));
+}
+
+TEST_CASE("what pools only keep is given back before an allocation is refused") {
+  Process& process = MakeProcess();
+  process.BeginTracked();
+  process.client.SetDescription(1, 0);
+  REQUIRE(process.writer.SetMemoryLimit(0, 8 * kGiB));
+  CHECK(Allocate(&process, 1, 2 * kGiB, MemoryKind::kPooled));
+  process.vendor.kept_by_pools = 7 * kGiB;
+  process.vendor.pools_must_keep = 2 * kGiB;
+  CHECK(process.client.ViewMemory(0).used_bytes == 7 * kGiB);
+  CHECK(Allocate(&process, 2, 6 * kGiB));
+  CHECK(process.vendor.kept_by_pools == 2 * kGiB);
+  CHECK_FALSE(Allocate(&process, 3, 1));
+  CHECK(process.reader.Memory(0)->refused == 1);
+  // During a capture the runtime is not asked.
+  int stream = 0;
+  Free(&process, 2);
+  process.vendor.kept_by_pools = 7 * kGiB;
+  process.client.CaptureBegun(&stream);
+  MemoryRequest request;
+  request.bytes = 7 * kGiB;
+  CHECK_FALSE(process.client.MemoryReserve(&request));
+  CHECK(request.is_captured);
+  CHECK(process.vendor.kept_by_pools == 7 * kGiB);
+  process.client.CaptureEnded(&stream);
+}

@@ -1,6 +1,6 @@
 """Compares the shim's list of CUDA entry points with what a libcuda, or the toolkit's stub of it, exports.
 
-Fails on an exported function whose name says that it submits or waits, and that is not in the list.
+Fails on an exported function whose name says that it submits, waits or allocates, and that is not in the list.
 usage: check_entry_points.py LIBCUDA ENTRY_POINTS_DEF
 """
 import os
@@ -11,10 +11,14 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../../tools/surface'))
 import entry_points  # noqa: E402
 
-# Parts of names of functions that may submit work or wait for it.
+# Parts of names of functions that may submit work or wait for it, and of those that allocate device memory, end its life or
+# say how much there is.
 SUSPECT = re.compile(r'^cuLaunch|Async|^cuMemcpy|^cuMemset|Synchronize|Prefetch|_pt[sd][sz]$|^cuStream|^cuEvent|WaitValue|'
                      r'WriteValue|MemOp|ExternalSemaphores|MapResources|cuGetProcAddress|^cuGraph(Launch|Upload)|'
-                     r'^cuCtx(Create|Destroy|Detach|Set|Push|Wait|Record)|PrimaryCtxRe')
+                     r'^cuCtx(Create|Destroy|Detach|Set|Push|Wait|Record)|PrimaryCtxRe|'
+                     r'^cuMem(Alloc|Host|Free|Create|Release|Map|Unmap|Retain|Import|AddressReserve|GetInfo)|'
+                     r'^cuMemPool(Create|Destroy|Import)|Array(3D)?Create|ArrayDestroy|^cuDeviceTotalMem|^cuMulticastCreate|'
+                     r'^cuIpcOpenMem|^cuImportExternalMemory|GetMapped(Buffer|MipmappedArray)|^cuGraphAdd(Mem)?(Alloc)?Node')
 
 # Names that match but neither submit nor wait, each with the reason.
 HARMLESS = re.compile(
@@ -22,7 +26,8 @@ HARMLESS = re.compile(
     r'^cuStreamIsCapturing\w*|^cuStreamCopyAttributes\w*|'
     r'^cuEventCreate|^cuEvent(Get|Set)\w*|'
     r'^cuCtxSet(Flags|Limit|CacheConfig|SharedMemConfig)|^cuCtxResetPersistingL2Cache|'
-    r'^cuGraph\w*Node\w*|^cuGraphicsResource\w*|'  # edits of a graph; cuGraphicsResourceGet...
+    r'^cuGraph(?!AddNode|AddMemAllocNode)\w*Node\w*|^cuGraphicsResource\w*|'  # edits of a graph; cuGraphicsResourceGet...
+    r'^cuMemHostGet\w*|^cuMemFreeHost|^cuMemHostUnregister|'  # host memory
     r'^cuDevice(Register|Unregister)AsyncNotification|'
     r'^cuLaunchAttribute\w*')
 

@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "client-shim/cuda/allocations.h"
 #include "client-shim/cuda/types.h"
 
 using namespace xschedd::shim;
@@ -42,3 +43,23 @@ static_assert(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == kErrorWrongThread);
 static_assert(CU_STREAM_CAPTURE_MODE_RELAXED == 2, "client-shim/core/interface.h");
 static_assert(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM == kPerThreadFlag && CU_STREAM_NON_BLOCKING == 1);
 static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16, "client-shim/cuda/vendor.cc");
+
+// What the rows of allocations read.
+static_assert(CUDA_ERROR_OUT_OF_MEMORY == kErrorOutOfMemory);
+static_assert(offsetof(CUDA_ARRAY_DESCRIPTOR, Format) == offsetof(ArrayShape<size_t>, format));
+static_assert(offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels) == offsetof(ArrayShape<size_t>, channels));
+static_assert(offsetof(CUDA_ARRAY3D_DESCRIPTOR, Depth) == offsetof(ArrayShape3D<size_t>, depth));
+static_assert(offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format) == offsetof(ArrayShape3D<size_t>, format));
+static_assert(offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags) == offsetof(ArrayShape3D<size_t>, flags));
+static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR_v1) == sizeof(ArrayShape<unsigned>));
+static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR_v1) == sizeof(ArrayShape3D<unsigned>));
+static_assert(CUDA_ARRAY3D_SPARSE == 0x40 && CUDA_ARRAY3D_DEFERRED_MAPPING == 0x80, "client-shim/cuda/allocations.h");
+static_assert(offsetof(CUmemAllocationProp, location) == offsetof(AllocationProperties, location));
+static_assert(CU_MEM_LOCATION_TYPE_DEVICE == 1, "client-shim/stub/allocation.h");
+static_assert(offsetof(CUmemPoolProps, location) == offsetof(PoolProperties, location));
+static_assert(sizeof(CUmemPoolProps) == sizeof(PoolProperties));
+static_assert(offsetof(CUDA_MEM_ALLOC_NODE_PARAMS, bytesize) == offsetof(AllocNodeParams, bytes));
+static_assert(offsetof(CUgraphNodeParams, alloc) == offsetof(GraphNodeParams, allocation));
+static_assert(CU_GRAPH_NODE_TYPE_MEM_ALLOC == 10, "client-shim/stub/allocation.h");
+static_assert(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT == 5 && CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT == 2,
+              "client-shim/stub/pool_functions.h");

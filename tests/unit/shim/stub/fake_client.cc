@@ -7,10 +7,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "client-shim/core/interface.h"
+#include "client-shim/core/memory_account.h"
 
 using namespace xschedd::shim;
 
@@ -47,6 +49,23 @@ void HintDuringStart() {
 
 const xschedd::abi::Word g_look{1};
 const Vendor* g_vendor = nullptr;
+
+// The real account, under a limit that the program sets.
+constexpr std::uint32_t kDevice = 3;  // of the fake runtimes
+MemoryAccount g_account([](std::uint32_t, const MemoryUse&) {});
+std::uint64_t g_memory_limit = 0;
+int g_seen_device = -2;
+struct Freed {
+  MemoryAccount::Physical* physical;
+  std::uint64_t handle;
+  bool is_counted;
+  MemoryCost cost;
+};
+static_assert(sizeof(Freed) <= sizeof(MemoryRelease::core));
+MemoryCost CostOf(const MemoryRequest& request) {
+  return MemoryCost{static_cast<std::uint32_t>(request.device), request.kind == MemoryKind::kPooled, request.bytes,
+                    request.owner};
+}
 
 const ClientTable kTable = {
     kInterfaceVersion,
@@ -96,6 +115,44 @@ const ClientTable kTable = {
     [](void*) { SeeCancelState(); },
     [] { SeeCancelState(); },
     [] { ++g_counts.forks; },
+    [](MemoryRequest* request) {
+      SeeCancelState();
+      if (request->device < 0) request->device = g_vendor->current_device();
+      return g_account.Reserve(CostOf(*request), g_memory_limit, 0);
+    },
+    [](const MemoryRequest* request, std::uint64_t handle, std::uint64_t bytes) {
+      SeeCancelState();
+      if (handle == 0) return g_account.Return(CostOf(*request));
+      if (request->kind == MemoryKind::kPhysical) return g_account.KeepPhysical(CostOf(*request), handle, bytes);
+      g_account.Keep(CostOf(*request), handle, bytes);
+    },
+    [](const MemoryRequest* request) { g_account.Return(CostOf(*request)); },
+    [](MemoryRelease* release, std::uint64_t handle, bool is_physical) {
+      SeeCancelState();
+      Freed freed{is_physical ? g_account.Releasing(handle) : nullptr, handle, false, {}};
+      if (!is_physical) {
+        const auto cost = g_account.Take(handle);
+        freed.is_counted = cost.has_value();
+        if (cost) freed.cost = *cost;
+      }
+      std::memcpy(release->core, &freed, sizeof freed);
+    },
+    [](MemoryRelease* release, bool ok) {
+      Freed freed;
+      std::memcpy(&freed, release->core, sizeof freed);
+      if (freed.physical != nullptr) g_account.Released(freed.physical, ok);
+      if (freed.is_counted && ok) g_account.Freed(freed.cost);
+      if (freed.is_counted && !ok) g_account.PutBack(freed.handle, freed.cost);
+    },
+    [](std::uint64_t handle) { g_account.Retain(handle); },
+    [](std::uint64_t at, std::uint64_t bytes, std::uint64_t handle) { g_account.Map(at, bytes, handle); },
+    [](std::uint64_t at, std::uint64_t bytes) { g_account.Unmap(at, bytes); },
+    [](int device, const void* owner) { g_account.Forget(static_cast<std::uint32_t>(device), owner); },
+    [](int device, MemoryView* view) {
+      SeeCancelState();
+      g_seen_device = device;
+      *view = MemoryView{g_memory_limit, g_account.Use(kDevice).Bytes()};
+    },
     [](int priority) {
       SeeCancelState();
       g_counts.stop = reinterpret_cast<void*>(static_cast<std::uintptr_t>(priority));
@@ -190,6 +247,15 @@ extern "C" __attribute__((visibility("default"))) void* fake_client_mark(int dev
 }
 extern "C" __attribute__((visibility("default"))) int fake_client_cancellable() {
   return g_counts.cancellable;
+}
+extern "C" __attribute__((visibility("default"))) void fake_client_limit_memory(std::uint64_t bytes) {
+  g_memory_limit = bytes;
+}
+extern "C" __attribute__((visibility("default"))) std::uint64_t fake_client_memory(unsigned device) {
+  return g_account.Use(device).Bytes();
+}
+extern "C" __attribute__((visibility("default"))) int fake_client_seen_device() {
+  return g_seen_device;
 }
 extern "C" __attribute__((visibility("default"))) unsigned fake_client_devices() {
   return g_counts.devices;
