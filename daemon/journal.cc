@@ -184,12 +184,13 @@ void Journal::ClaimPut(const ClaimPtr& put, bool is_new, std::size_t clients, co
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("-"); };
   const std::string verb = is_new ? "put" : "changed";
   SPDLOG_INFO(
-      "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} group=\"{}\" ttl_ms={} "
-      "socket={} "
+      "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} memory={} "
+      "group=\"{}\" ttl_ms={} socket={} "
       "clients={} {}",
       verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
-      number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
-      claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
+      number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-",
+      LimitText(claim.memory_limit.value_or(0)), claim.group, claim.ttl_ns / policy::kNsPerMs,
+      claim.has_socket ? "yes" : "no", clients, Fields(by));
   AddClaimEvent(put, "was " + verb + " " + Text(by));
 }
 
@@ -206,10 +207,11 @@ void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
     labels += (labels.empty() ? "" : ",") + name + "=" + value;
   SPDLOG_INFO(
       "claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} gpu_time_ms={} held_ms={} launches={} "
-      "untracked_ms={} "
+      "untracked_ms={} memory_peak_bytes={} memory_refused={} "
       "lasted_ms={} labels=\"{}\" reason=\"{}\"",
       claim.name, LabelText(claim), claim.cgroup, clients, usage.gpu_ns / policy::kNsPerMs,
       usage.held_ns / policy::kNsPerMs, usage.launches, usage.untracked_ns / policy::kNsPerMs,
+      account.memory_peak_bytes, usage.memory_refused,
       account.ended_unix_ms - std::min(account.began_unix_ms, account.ended_unix_ms), labels, account.end_reason);
   AddClaimEvent(account.claim, "has ended: " + account.end_reason);
 }

@@ -18,8 +18,9 @@ constexpr std::uint64_t kLeastPart = 10;  // one tenth
 std::string Difference(std::uint64_t pid, const std::string& device, std::uint64_t reported, std::uint64_t counted) {
   const std::string_view why =
       reported > counted
-          ? "the rest is memory that its shim does not see (allocated before its session or past the runtime, or the "
-            "driver's own), and no limit binds it"
+          ? "the rest is memory that its shim does not see (the driver's own, such as code of kernels, or allocated "
+            "past the "
+            "runtime), and no limit binds it"
           : "its shim missed that some was freed, or counts memory that the driver does not report for the process";
   return fmt::format("pid {} on {}: the driver reports {}, its shim counts {}: {}\n", pid, Harmless(device),
                      BytesText(reported), BytesText(counted), why);

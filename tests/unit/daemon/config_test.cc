@@ -185,7 +185,7 @@ TEST_CASE("an error has a place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\nlatency = \"low\"\n").find("\"low\" is no latency; give \"strict\" or \"auto\"") !=
         std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = \"24\"\n") ==
-        "x.toml:3:11: a limit of 24 bytes of device memory is out of range; give 1M to 1024T, such as 24G");
+        "x.toml:3:10: a limit of 24 bytes of device memory is out of range; give 1M to 1024T, such as 24G");
   CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = \"24GB\"\n").find("\"24GB\" is not a size of memory; give bytes") !=
         std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = 24\n").find("not a text") != std::string::npos);

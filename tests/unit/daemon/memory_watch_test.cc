@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 constexpr char kGpu[] = "0000:c1:00.0";
-constexpr char kOther[] = "0000:c2:00.0";
+constexpr char kOtherGpu[] = "0000:c2:00.0";
 
 struct MemoryWorld : World {
   MemoryWorld()
@@ -90,7 +90,7 @@ TEST_CASE("the clients of a claim may have together what it says, on each device
   const ClaimPtr claim = world.MakeLimited(1, 24 * kGiB);
   const auto one = world.Limited(1, claim);
   const auto two = world.Limited(2, claim);
-  const auto elsewhere = world.Limited(3, claim, kOther);
+  const auto elsewhere = world.Limited(3, claim, kOtherGpu);
   const auto stranger = world.Limited(4, world.MakeLimited(2, 8 * kGiB));
   const auto free = world.Limited(5, nullptr);
   world.Look();
@@ -242,7 +242,7 @@ TEST_CASE("a look in pieces reaches every device, and a device that comes or goe
   const ClaimPtr claim = world.MakeLimited(1, 24 * kGiB);
   std::vector<std::unique_ptr<Peer>> peers;
   for (std::uint64_t pid = 1; pid <= 300; ++pid)
-    peers.push_back(world.Limited(pid, claim, pid <= 100 ? kGpu : pid <= 200 ? kOther : "0000:c3:00.0"));
+    peers.push_back(world.Limited(pid, claim, pid <= 100 ? kGpu : pid <= 200 ? kOtherGpu : "0000:c3:00.0"));
   int pieces = 1;
   while (world.watch.LookAtNext(fake_now)) {
     if (pieces++ == 1) world.Disconnect(*peers.back()), peers.pop_back();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bytes_text.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
 
