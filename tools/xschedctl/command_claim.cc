@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
 #include "daemon/config/duration.h"
@@ -22,6 +23,7 @@ struct ClaimOptions {
   std::string weight;
   std::string weight_ceiling;
   std::string latency;
+  std::string memory;
   std::string group;
   std::vector<std::string> labels;
   std::string ttl;
@@ -64,6 +66,7 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
   given.Read(options.weight, ParseWeight, [&](std::uint32_t value) { claim.set_weight(value); });
   given.Read(options.weight_ceiling, ParseWeight, [&](std::uint32_t value) { claim.set_weight_ceiling(value); });
   given.Read(options.latency, ParseLatency, [&](const std::string& value) { claim.set_latency(value); });
+  given.Read(options.memory, ParseMemoryLimit, [&](std::uint64_t value) { claim.set_memory_limit(value); });
   given.Read(options.ttl, ParseSeconds, [&](std::uint32_t value) { claim.set_ttl_ms(std::uint64_t{value} * 1'000); });
   if (given.FirstError()) return tl::unexpected<Error>(*given.FirstError());
   if (!options.ttl.empty() && claim.ttl_ms() == 0)
@@ -102,6 +105,10 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("--weight-ceiling", options->weight_ceiling, "the same for the weight");
   command.AddOption("--latency", options->latency,
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
+  command.AddOption("--memory", options->memory,
+                    "the most device memory that its clients may have together on each device, such as 24G; "
+                    "cooperative",
+                    {.placeholder = "SIZE"});
   command.AddOption("--group", options->group, "all clients of claims that give this group are opened and held as one");
   command.AddOption("--label", options->labels, "NAME=VALUE, such as pod=web-1 or job=17; may be repeated");
   command.AddOption("--ttl", options->ttl,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/memory_limit.h"
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
@@ -36,6 +37,7 @@ struct RunOptions {
   std::string weight;
   std::string latency;
   std::string deadline;
+  std::string memory;
   std::string group;
   std::vector<std::string> passthrough;
   std::string shim;
@@ -98,6 +100,7 @@ struct Hints {
   std::string weight = {};
   std::string latency = {};
   std::string deadline_us = {};
+  std::string memory = {};
   std::string group = {};
   std::string passthrough = {};
 };
@@ -109,6 +112,7 @@ Result<Hints> ParseHints(const RunOptions& options) {
   given.Read(options.priority, ParsePriority, [&](int value) { hints.priority = fmt::format("{}", value); });
   given.Read(options.weight, ParseWeight, [&](std::uint32_t value) { hints.weight = fmt::format("{}", value); });
   given.Read(options.latency, ParseLatency, [&](std::string value) { hints.latency = std::move(value); });
+  given.Read(options.memory, ParseMemoryLimit, [&](std::uint64_t value) { hints.memory = fmt::format("{}", value); });
   given.Read(options.deadline, ParseMicroseconds, [&](std::uint32_t value) { deadline_us = value; });
   if (given.FirstError()) return tl::unexpected<Error>(*given.FirstError());
   if (!options.deadline.empty()) {
@@ -134,6 +138,7 @@ std::vector<std::pair<const char*, std::string>> VariablesOf(const Hints& hints,
                                                                 {"XSCHEDD_WEIGHT", hints.weight},
                                                                 {"XSCHEDD_LATENCY", hints.latency},
                                                                 {"XSCHEDD_DEADLINE_US", hints.deadline_us},
+                                                                {"XSCHEDD_MEMORY", hints.memory},
                                                                 {"XSCHEDD_GROUP", hints.group},
                                                                 {"XSCHEDD_PASSTHROUGH", hints.passthrough},
                                                                 {kRuntimeDirVariable, runtime_dir}};
@@ -202,6 +207,11 @@ Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::v
   command.AddOption(
       "--deadline", options->deadline,
       "deadline of a burst of work, counted from its first launch, such as 33ms; for policies that use deadlines");
+  command.AddOption(
+      "--memory", options->memory,
+      "the most device memory that it may have on each device, such as 24G; above it, allocations fail as "
+      "on a smaller GPU",
+      {.placeholder = "SIZE"});
   command.AddOption("--group", options->group,
                     "name of the group that it is scheduled with as one, such as the ranks of a job");
   command.AddOption(

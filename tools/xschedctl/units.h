@@ -13,9 +13,6 @@ namespace xschedd::ctl {
 // "250 us", "1.50 ms", "12.3 s", "2 h 05 min": three significant digits, never scientific.
 std::string Duration(std::uint64_t nanoseconds);
 
-// "200 MiB", "1.50 GiB": three significant digits.
-std::string Bytes(std::uint64_t bytes);
-
 // "1 client", "2 clients". `what`: the singular of a noun whose plural ends in "s".
 std::string Count(std::uint64_t count, std::string_view what);
 
