@@ -20,7 +20,7 @@ void Core::DecideSoon() {
 void Core::ApplyMemoryLimits() {
   if (!std::exchange(are_memory_limits_changed_, false)) return;
   memory_.LookAtAll(MonotonicNs());
-  AwaitLook();
+  ArmCheckTimer();
 }
 
 void Core::ApplyMemoryEnforcing() {
@@ -31,13 +31,13 @@ void Core::ApplyMemoryEnforcing() {
   ApplyMemoryLimits();
 }
 
-void Core::LookAtMemory() {
-  if (is_looking_at_memory_ || is_stopped_) return;
-  is_looking_at_memory_ = memory_.LookAtNext(MonotonicNs());
-  if (!is_looking_at_memory_) return;
-  boost::asio::post(look_timer_.get_executor(), [this] {
-    is_looking_at_memory_ = false;
-    LookAtMemory();
+void Core::CheckMemory() {
+  if (is_checking_memory_ || is_stopped_) return;
+  is_checking_memory_ = memory_.LookAtNext(MonotonicNs());
+  if (!is_checking_memory_) return;
+  boost::asio::post(check_timer_.get_executor(), [this] {
+    is_checking_memory_ = false;
+    CheckMemory();
   });
 }
 

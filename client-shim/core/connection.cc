@@ -90,7 +90,7 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
 
   bool has_socket = false;
-  auto [socket, welcomed, layout] = MeetDaemon([&] { return OpenSocket(address, &has_socket); }, timeout_ms);
+  auto [socket, welcomed, layout] = GreetDaemon([&] { return OpenSocket(address, &has_socket); }, timeout_ms);
   if (!has_socket && (errno == EMFILE || errno == ENFILE)) return OutOfDescriptors();
   if (!has_socket)
     return Refused(std::string("cannot create a socket: ") + std::strerror(errno), "allow Unix sockets in its sandbox");

@@ -76,7 +76,7 @@ Result<std::vector<ConfigFile>> ReadConfigFiles(const std::string& path, bool ma
   const auto drop_ins = DropIns(DropInFolder(path));
   if (!drop_ins) return tl::unexpected<Error>(drop_ins.error());
   for (const std::string& drop_in : *drop_ins) {
-    // O_NONBLOCK: a pipe among them must not block.
+    // O_NONBLOCK: opening a pipe must not block.
     auto text = ReadConfigText(drop_in, kOfDropIn, O_NONBLOCK);
     if (!text) return tl::unexpected<Error>(text.error());
     if (!*text) return Fail("cannot open " + OneLine(drop_in) + ": " + std::strerror(ENOENT), kOfDropIn.open);
