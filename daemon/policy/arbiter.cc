@@ -8,13 +8,13 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   now_ns_ = now_ns;
   why_ = rules.why;
   turns_ = Turns(state.settings.turn_ms, now_ns);
-  decision.next_look_ns = kNever;
+  decision.next_decision_ns = kNever;
 
   roster_.Build(state);
   share_.Begin(state, roster_, rules.share, now_ns);
   Survey(rules);
   FindTracked();
-  // Levels and shares are about fairness, not importance.
+  // Levels and shares express fairness, not importance.
   holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
   FindHolders();
   Order();
@@ -50,7 +50,7 @@ void Arbiter::FinishShares() {
   if (!share_.KeepsAny()) return;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     if (!share_.Keeps(group)) continue;
-    share_.Finish(group, groups_[group].blocked, decision_->memory[group].share, decision_->next_look_ns);
+    share_.Finish(group, groups_[group].blocked, decision_->memory[group].share, decision_->next_decision_ns);
   }
 }
 

@@ -1,5 +1,5 @@
-// Decides, for all policies, which clients are open on which devices. A group's rank is its priority, then its level,
-// which the policy gives it (standing.h).
+// Decides, for all policies, which clients are open on which devices. A group's rank is its priority, then the level
+// that the policy gives it (standing.h).
 //
 //   - On each device only busy groups of the highest rank are open. They run together, kept to shares (share.h) where
 //     the policy says so.
@@ -11,9 +11,9 @@
 //   - A group that an attached one can overtake has a background window, even while that one is idle: the hardware
 //     queues must be shallow when it arrives. Groups that it would hold whenever it is busy share one window and, where
 //     the device has a limit, take turns. The others have what its mode allows (benefit.h) and take none.
-//   - A group without work for kAwayNs leaves those below the windows of kAwayMode until it has work again: its first
-//     launch may wait for one, but a program that sleeps all day costs the others nothing. `strict` keeps the narrow
-//     windows.
+//   - Once a group has had no work for kAwayNs, those below it have the windows of kAwayMode until it has work again.
+//     Its first launch may wait for such a window, but a program that sleeps all day costs the others nothing. Below a
+//     `strict` group the windows stay narrow.
 //   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share. Groups on hold count
 //     as not attached.
 // Linger, guard, turns and windows: docs/explanation/policies.md.
@@ -52,10 +52,10 @@ class Arbiter {
  private:
   using Mode = BenefitMemory::Mode;
   static constexpr std::uint32_t kNobody = ~0u;
-  // Work within this time is recent: its client counts as active, and among the others of a more important group.
+  // A client with work within this time is active, and counts among the others of a more important group.
   static constexpr std::uint64_t kRecentNs = kNsPerS;
   static constexpr std::uint64_t kAwayNs = 10 * kNsPerS;
-  // On an H200 its windows cost those below little or nothing (docs/explanation/performance.md).
+  // On an H200, its windows cost those below little or nothing (docs/explanation/performance.md).
   static constexpr Mode kAwayMode = Mode::kBesideWide;
 
   struct Rank {
@@ -113,8 +113,8 @@ class Arbiter {
 
   struct GroupView {
     Rank rank;
-    bool keeps_turn = false;              // became idle in its turn just now
-    std::uint64_t next_look_ns = kNever;  // of its standing
+    bool keeps_turn = false;                  // became idle in its turn just now
+    std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
     bool tracked = false;
@@ -132,7 +132,7 @@ class Arbiter {
 
   void Survey(const Rules& rules);
   Candidate CandidateOf(std::uint32_t group) const;
-  void AddUpOwners(const Rules& rules);
+  void SumOwnerUse(const Rules& rules);
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
@@ -143,7 +143,7 @@ class Arbiter {
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
-  void SpeakFor(std::uint32_t group);
+  void Reserve(std::uint32_t group);
   void Claim(std::uint32_t group);
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
@@ -181,7 +181,7 @@ class Arbiter {
     return std::max(StrictestAbove(device.by_mode, rank),
                     std::min(StrictestAbove(device.by_mode_not_away, rank), kAwayMode));
   }
-  // Clients below run beside it most of the time. It takes no turns, because it would wait for theirs.
+  // Clients below it run beside it most of the time. It takes no turns, since it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
     return holders_.ModeOf(own.group) != BenefitMemory::Mode::kHeld &&
@@ -192,12 +192,12 @@ class Arbiter {
     const DeviceView& device = devices_[tenant.device];
     return device.top_group == tenant.group && device.second.priority < device.top.priority;
   }
-  // It has a deadline, and meets it beside others that are not restrained at all.
+  // It has a deadline, and meets it beside unrestrained others.
   bool IsInTimeAnyway(const Tenant& tenant) const {
     return tenant.deadline_after_ns != 0 && holders_.ModeOf(tenant.group) == kCheapest;
   }
-  // Only those that can be held throughout, and sharers: where a device time-slices processes, two sharers side by side
-  // would be charged for each other's slices.
+  // Only groups that can be held throughout, and sharers: where a device time-slices processes, two sharers side by
+  // side would be charged for each other's slices.
   bool TakesTurns(std::uint32_t tenant) const {
     return (CanBeHeld(tenant) && !LetsOthersRun(tenant)) || share_.KeepsTenant(tenant);
   }
@@ -206,18 +206,18 @@ class Arbiter {
     const DeviceView& device = devices_[tenant.device];
     return groups_[tenant.group].rank < device.active && device.active_mode != Mode::kHeld;
   }
-  // Short slices slow down several that have work in flight too much (slices.h).
+  // Only with one group in turn at a time: short slices slow several down too much (slices.h).
   bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
-  // Whether the remaining turns belong to earlier groups of this rank that still wait for other devices.
-  bool IsSpokenFor(const DeviceView& device, const Rank& rank) const {
+  // Whether the remaining turns are reserved for earlier groups of this rank, which still wait for other devices.
+  bool IsReserved(const DeviceView& device, const Rank& rank) const {
     return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
   bool IsMixed(const DeviceView& device) const;
   bool IsRecent(const Tenant& tenant) const {
     return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kRecentNs);
   }
-  // A strict group never is: its device must be ready at any time.
+  // Never true for a strict group, whose device must be ready at any time.
   bool IsAway(const Tenant& tenant) const {
     return !tenant.busy && holders_.Measures(tenant.group) && now_ns_ - tenant.idle_since_ns >= kAwayNs;
   }
@@ -229,7 +229,8 @@ class Arbiter {
     const std::uint64_t linger_ns = state_->settings.linger_us * kNsPerUs;
     return tenant.idle_since_ns + (waits ? std::max(linger_ns, Benefit::kLingerNs) : linger_ns);
   }
-  // A client that synchronises after each step keeps its turn between steps, or each would wait for everybody's turn.
+  // A client that synchronises after each step keeps its turn between steps; otherwise each step would wait for
+  // everybody's turn.
   std::uint64_t TurnKeptUntil(const Tenant& tenant) const {
     return tenant.idle_since_ns == 0 ? 0 : tenant.idle_since_ns + 2 * kNsPerUs * state_->settings.linger_us;
   }
@@ -237,7 +238,9 @@ class Arbiter {
     return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;
   }
   bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
-  void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
+  void DecideAgainAt(std::uint64_t time_ns) {
+    decision_->next_decision_ns = std::min(decision_->next_decision_ns, time_ns);
+  }
 
   const State* state_ = nullptr;
   Decision* decision_ = nullptr;
@@ -261,7 +264,7 @@ class Arbiter {
   };
   std::vector<OwnerUse> owner_use_;       // by owner
   std::vector<OwnerUse> own_use_;         // by group: its part in that
-  std::vector<std::uint32_t> neighbour_;  // by device: scratch of AddUpOwners
+  std::vector<std::uint32_t> neighbour_;  // by device: scratch of SumOwnerUse
 };
 
 }  // namespace xschedd::policy

@@ -96,12 +96,12 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
     if (view.blocked == Why::kOpen || device.turn_client < view.blocked_for) view.blocked_for = device.turn_client;
     view.blocked = Why::kTurn;
   }
-  if (view.blocked == Why::kTurn) SpeakFor(group);
+  if (view.blocked == Why::kTurn) Reserve(group);
 }
 
 // Turns on several devices end at different times. Until the group has all its devices, later groups run here without a
-// turn, so that they do not come before it when it can have them.
-void Arbiter::SpeakFor(std::uint32_t group) {
+// turn, so that they do not come before it when it can have all.
+void Arbiter::Reserve(std::uint32_t group) {
   const Rank& rank = groups_[group].rank;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     DeviceView& device = devices_[state_->tenants[i].device];
@@ -122,14 +122,14 @@ void Arbiter::Claim(std::uint32_t group) {
     const bool keeps_turn = KeepsTurn(tenant);
     if (!tenant.busy && !lingers && !keeps_turn) continue;
     DeviceView& device = devices_[tenant.device];
-    if (keeps_turn) LookAt(TurnKeptUntil(tenant));
-    if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
+    if (keeps_turn) DecideAgainAt(TurnKeptUntil(tenant));
+    if (lingers && device.second_group != kNobody) DecideAgainAt(LingerEnd(tenant));
     if (tenant.busy || lingers) ClaimDevice(i, lingers);
     if (!(tenant.busy || keeps_turn) || !TakesTurns(i)) continue;
     takes_turn = true;
     if (device.turn_client == 0 || tenant.client < device.turn_client) device.turn_client = tenant.client;
     if (device.counted_group == group) continue;
-    fills_in = fills_in || IsSpokenFor(device, view.rank);
+    fills_in = fills_in || IsReserved(device, view.rank);
     ++device.groups_in_turn;
     device.counted_group = group;
   }
@@ -163,7 +163,7 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   if (groups_[group].blocked != Why::kOpen) return;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     if (devices_[state_->tenants[i].device].awaited) {
-      turns_.NoteAwaited(decision_->memory[group], decision_->next_look_ns);
+      turns_.NoteAwaited(decision_->memory[group], decision_->next_decision_ns);
     }
   }
 }

@@ -115,7 +115,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
 }
 
-// Only one of several claimants is named (ClaimDevice), and so awaited: the next is named once that one is idle.
+// Of several claimants only one is named (ClaimDevice), and so awaited; the next is named once that one is idle.
 void Arbiter::FindAwaited() {
   awaited_.clear();
   for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {

@@ -16,7 +16,7 @@ void AddLowest(std::array<Value, kCount>& lowest, Value value) {
     if (value < each) std::swap(value, each);
 }
 
-// Different sets of clients have different sums of hashes; sums of ids could be equal.
+// Sums of hashes differ for different sets of clients; sums of ids could be equal.
 std::uint64_t HashOf(std::uint64_t client) {
   const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
   return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
@@ -31,7 +31,7 @@ void Arbiter::Survey(const Rules& rules) {
   overtaken_.assign(state_->tenants.size(), 0);
   groups_.assign(state_->groups.size(), GroupView{});
   decision_->memory.assign(state_->groups.size(), GroupMemory{});
-  AddUpOwners(rules);
+  SumOwnerUse(rules);
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const Group& group = state_->groups[index];
     if (group.hold) continue;
@@ -56,7 +56,7 @@ void Arbiter::Survey(const Rules& rules) {
       standing = rules.standing(candidate, decision_->memory[index]);
     }
     view.rank = {group.priority, standing.level};
-    view.next_look_ns = standing.next_look_ns;
+    view.next_decision_ns = standing.next_decision_ns;
     Attach(index, {group.priority, standing.potential}, standing.ranked);
   }
 }
@@ -67,8 +67,8 @@ Candidate Arbiter::CandidateOf(std::uint32_t group) const {
   return {.state = *state_, .group = state_->groups[group], .tenants = tenants, .busy = is_busy, .now_ns = now_ns_};
 }
 
-// What an owner's groups use together. One that is alone on its devices is untracked, and its use unknown.
-void Arbiter::AddUpOwners(const Rules& rules) {
+// What an owner's groups use together. A group that is alone on its devices is untracked, so its use is unknown.
+void Arbiter::SumOwnerUse(const Rules& rules) {
   if (rules.use == nullptr) return;
   constexpr std::uint32_t kSeveral = kNobody - 1;
   neighbour_.assign(state_->devices.size(), kNobody);
@@ -140,7 +140,7 @@ void Arbiter::FindTracked() {
 }
 
 // An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do
-// not start again when a neighbour is briefly held or gone.
+// not start anew when a neighbour is briefly held or gone.
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
@@ -176,11 +176,11 @@ void Arbiter::Remember(std::uint32_t group) {
     view.present = view.present || view.keeps_turn;
     if (!view.keeps_turn) turns_.NoteIdle(next);
   }
-  LookAt(view.next_look_ns);
+  DecideAgainAt(view.next_decision_ns);
 }
 
-// Whether a less important client has work on one of its devices. `where_busy`: on one where it has work, too, and so
-// could hold that client.
+// Whether a less important client has work on one of the group's devices. `where_busy`: only on devices where the group
+// has work as well, and so could hold that client.
 bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -208,8 +208,8 @@ void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
       if (groups_[group].tracked)
-        holders_.Look(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
-                      OthersBelow(group));
+        holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
+                         OthersBelow(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
@@ -225,7 +225,7 @@ void Arbiter::FindHolders() {
     if (RunsBeside(tenant) && IsRecent(tenant)) CountBeside(tenant);
   }
   for (const DeviceView& device : devices_)
-    if (HasSlices(device) && device.active_mode != Mode::kHeld) LookAt(device.active_until_ns);
+    if (HasSlices(device) && device.active_mode != Mode::kHeld) DecideAgainAt(device.active_until_ns);
 }
 
 void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
@@ -239,7 +239,7 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   if (IsAway(tenant)) return;
   note(device.by_mode_not_away);
   if (tenant.busy || !holders_.Measures(tenant.group)) return;
-  if (mode < kAwayMode && rank.priority > device.bottom_priority) LookAt(tenant.idle_since_ns + kAwayNs);
+  if (mode < kAwayMode && rank.priority > device.bottom_priority) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {
@@ -257,7 +257,7 @@ void Arbiter::CountBeside(const Tenant& tenant) {
   DeviceView& device = devices_[tenant.device];
   if (device.first_beside == kNobody) device.first_beside = tenant.group;
   device.several_beside = device.several_beside || device.first_beside != tenant.group;
-  if (!tenant.busy && HasSlices(device)) LookAt(tenant.idle_since_ns + kRecentNs);
+  if (!tenant.busy && HasSlices(device)) DecideAgainAt(tenant.idle_since_ns + kRecentNs);
 }
 
 }  // namespace xschedd::policy

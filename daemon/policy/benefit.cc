@@ -18,11 +18,11 @@ constexpr std::uint16_t kMaxBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
 // Ratios are clipped to this: a block that ends for being clearly slower does not show how much slower.
 constexpr double kMaxRatio = 0.4;  // a logarithm
-// Clearly slower: by this factor and by this time, since single bursts may be slow for other reasons.
+// Clearly slower: by this factor and by this time; single bursts may be slow for other reasons.
 constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
-// By then a burst has made some launches.
-constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
+// After this time a burst has made some launches.
+constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A wait weighs 1/this in the average of its place in a row.
 constexpr float kFollowedWeight = 8;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
@@ -69,7 +69,7 @@ double WaitsRatio(const Block& held, const Block& other) {
   return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
 }
 
-// The present block's busy time; for a client that says when it waits, with the host's speed of the last held block.
+// The present block's busy time; for a client that reports its waits, with the host's speed in the last held block.
 double ComparedNs(const BenefitMemory& memory) {
   const Block& block = memory.block;
   if (memory.held_waits_ns == 0 && block.waits_ns == 0) return static_cast<double>(block.busy_ns);
@@ -77,8 +77,8 @@ double ComparedNs(const BenefitMemory& memory) {
   return host * static_cast<double>(block.launches) + static_cast<double>(block.waits_ns);
 }
 
-// From which ComparedNs on the block, with its launches so far, is clearly slower; infinite: this cannot be told yet,
-// or its deadline is met.
+// The ComparedNs from which the block, with its launches so far, is clearly slower; infinite: not known yet, or its
+// deadline is met.
 double ClearlySlowerAt(const BenefitMemory& memory) {
   const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
   if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
@@ -276,8 +276,8 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
 void Benefit::EndBlock(BenefitMemory& memory) const {
   Block& block = memory.block;
   if (memory.burst_launches != 0) AddBurst(memory, block);  // a part of a burst
-  // Without launches, or mostly without contention, a block says nothing. The pair begins anew: its blocks must be
-  // neighbours.
+  // A block without launches, or mostly without contention, proves nothing. The pair begins anew, since its blocks must
+  // be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;
     return;
@@ -301,15 +301,15 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
 void Benefit::AddPair(BenefitMemory& memory) const {
   const Block& held = memory.mode == Mode::kHeld ? memory.block : memory.first;
   const Block& other = memory.mode == Mode::kHeld ? memory.first : memory.block;
-  const bool says_waits = memory.deadline_ns == 0 && held.waits_ns + other.waits_ns != 0;
+  const bool reports_waits = memory.deadline_ns == 0 && held.waits_ns + other.waits_ns != 0;
   const float typical = Clip(memory.deadline_ns != 0 ? DeadlineRatio(held, other)
-                             : says_waits            ? WaitsRatio(held, other)
+                             : reports_waits         ? WaitsRatio(held, other)
                                                      : WholeRatio(held, other));
   Comparison& known = memory.Of(memory.trial);
   // A surprise: the program has changed, and what is known no longer counts.
   const double tolerance = ToleranceOf(memory);
-  const bool says_otherwise = (typical > tolerance) != (known.typical > tolerance);
-  const bool is_surprise = known.is_known && says_otherwise &&
+  const bool contradicts = (typical > tolerance) != (known.typical > tolerance);
+  const bool is_surprise = known.is_known && contradicts &&
                            std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
   if (is_surprise && memory.surprises == 0) {
     memory.surprises = 1;
@@ -324,7 +324,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   const float outside =
       typical - std::clamp(typical, -2 * static_cast<float>(tolerance), 2 * static_cast<float>(tolerance));
   Average(known.tail, known.tail_variance, outside, weight);
-  if (says_waits) {
+  if (reports_waits) {
     known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
     Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
             1.0F / static_cast<float>(known.whole_pairs));
@@ -334,7 +334,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   Conclude(memory, is_surprise);
 }
 
-// By the whole time, whatever the client says about waits.
+// By the whole time, whatever the client reports about waits.
 bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
   return known.whole_pairs >= kFewestWholePairs &&
          known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
@@ -412,21 +412,21 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   memory.next_trial_ns = now_ns_ + memory.wait_ns;
 }
 
-void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const {
+void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits) {
-    next_look_ns = std::min(next_look_ns, memory.waits_until_ns + kLingerNs);
+    next_decision_ns = std::min(next_decision_ns, memory.waits_until_ns + kLingerNs);
   }
   if (!Measures() || !open || !memory.contended) return;
   std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;
   if (memory.place != 0) {
     const double slow = ClearlySlowerAt(memory) - ComparedNs(memory);
     left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
-    if (memory.block.launches == 0 && memory.mode != Mode::kHeld) left = std::min(left, kFirstLookNs);
+    if (memory.block.launches == 0 && memory.mode != Mode::kHeld) left = std::min(left, kFirstCheckNs);
     if (slow < static_cast<double>(left)) left = static_cast<std::uint64_t>(std::max(slow, 0.0)) + 1;
   }
   left = std::max(left, kNsPerMs);
-  next_look_ns = std::min(next_look_ns, now_ns_ + left);
+  next_decision_ns = std::min(next_decision_ns, now_ns_ + left);
 }
 
 double SlowerPercent(float ratio) {

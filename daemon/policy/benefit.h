@@ -3,14 +3,14 @@
 //
 //   - Held only while the host waits: a launching host runs ahead of the device and makes up for delays. Only when it
 //     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
-//     that says when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
+//     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
 //     held.
 //   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
 //     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
-//     launches all the time. If the client says when its host waits, only the waits are compared. The host's own time,
-//     in which others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
+//     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
+//     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
 //     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
 //   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
 //     of a quarter of its time, up to kMaxPauseNs in all. A longer pause does not count: the program has nothing to do.
@@ -27,8 +27,8 @@
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
-//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat does, too,
-//     everything is measured again.
+//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
+//     it as well, everything is measured again.
 //   - While others are held whenever it is busy, and that costs them less than kCheap of the time, nothing is tried.
 //     The tolerance is at most the part of their working time in which they would be held: the group loses no more than
 //     they can gain.
@@ -76,7 +76,7 @@ class Benefit {
   static constexpr double kSureErrors = 3;
 
   Benefit() = default;
-  // Whether this average is only a lower bound: a clearly slower block ends before it is known how slow it is.
+  // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.
   static bool IsLowerBound(double ratio);
   // `tolerance_percent`: how much slower the group may be for each of the others; 0: they are always held.
   Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
@@ -92,17 +92,16 @@ class Benefit {
     Others others{};             // those clients, and those with recent work
     std::uint64_t deadline_ns = 0;
   };
-  // 1. Before groups are ordered: counts what has passed since the last decision. Changes the mode when a block is
-  // over.
+  // 1. Before groups are ordered: accounts for the time since the last decision. Changes the mode when a block is over.
   void Advance(BenefitMemory& memory, const Work& work) const;
   // 2. Whether a pair is due, which Begin begins.
   bool IsDue(const BenefitMemory& memory) const;
   void Begin(BenefitMemory& memory) const;
   // 3. Decides whether others are held for it now.
   void SetHolds(BenefitMemory& memory) const;
-  // 4. After admission. `open`: busy and not held itself. Brings `next_look_ns` forward to the next trial or the end of
-  // a block or linger.
-  void Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const;
+  // 4. After admission. `open`: busy and not held itself. Brings `next_decision_ns` forward to the next trial or the
+  // end of a block or linger.
+  void Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const;
 
  private:
   using Mode = BenefitMemory::Mode;
@@ -157,8 +156,8 @@ struct Allowance {
 };
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // On an H200 (driver 580.159.04) the driver's own slices are 2 ms and a context switch costs about 0.3 ms. With more
-  // than 2 ms in flight the others lose nothing, with less the rest of each slice. All together is far less than a
-  // block, so that a held block is not spent on draining it (kSettleNs).
+  // than 2 ms in flight the others lose nothing; with less, the rest of each slice. All windows together are far less
+  // than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
       {1, false, 200, 1'000}, {1, false, 200, 1'000}, {2, false, 200, 1'000}, {4, false, 200, 1'000},
       {4, true, 200, 1'000},  {8, true, 500, 0},      {32, false, 0, 0},

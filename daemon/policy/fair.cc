@@ -1,5 +1,5 @@
 // fair: inside a priority class the owner with the least GPU time runs first, and of one owner's groups the one with
-// the least, for jobs of which nothing is known.
+// the least, for jobs about which nothing is known.
 //
 //   - A group begins on the first of kFairLevels levels and goes down one whenever it has used the level's quantum of
 //     GPU time: fair_quantum_ms on the first, four times as much on each further one, no limit on the last. Groups on
@@ -8,7 +8,7 @@
 //     level. So a tenant that is mostly idle stays on the first level, whatever it has used in all, and any job is new
 //     again after that much idleness (0.84 s by default). Waiting is not idleness.
 //   - An owner's level is that of what all its groups with work have used together; a group's own level decides among
-//     owners of one level. So two processes at once are no reason for twice the GPU.
+//     owners of one level. So two processes do not get twice the GPU.
 //   - A group's GPU time: service.h.
 // Only the guard limits starvation of the last level. Thread rule: pure function.
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace xschedd::policy {
 namespace {
 
 constexpr std::uint64_t kGrowth = 4;
-// The least time between looks at a group that is about to go down.
-constexpr std::uint64_t kShortestLookNs = kNsPerMs;
+// The least time until the next decision about a group that is about to go down.
+constexpr std::uint64_t kShortestWaitNs = kNsPerMs;
 
 // The GPU time that leads from the first level to `level`.
 std::uint64_t Threshold(int level, std::uint64_t quantum_ns) {
@@ -82,7 +82,7 @@ Standing FairStanding(const Candidate& candidate, GroupMemory& next) {
     const std::uint64_t left = Left(attained, quantum).value_or(kNever);
     const std::uint64_t owner_left = Left(of_owner, quantum).value_or(kNever) / together;
     const std::uint64_t least = std::min(left, owner_left);
-    if (least < kNever / together) standing.next_look_ns = candidate.now_ns + std::max(least, kShortestLookNs);
+    if (least < kNever / together) standing.next_decision_ns = candidate.now_ns + std::max(least, kShortestWaitNs);
   }
   next.fair = {.attained_ns = attained, .owner_ns = of_owner, .counted_ns = candidate.now_ns, .busy = candidate.busy};
   return standing;

@@ -3,7 +3,7 @@
 namespace xschedd::policy {
 
 void DecideFifo(const State& state, Decision& decision) {
-  decision.next_look_ns = kNever;
+  decision.next_decision_ns = kNever;
   decision.memory.assign(state.groups.size(), GroupMemory{});
   decision.devices.assign(state.devices.size(), DeviceMemory{});
   decision.gates.assign(state.tenants.size(), Gate{});

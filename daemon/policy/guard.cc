@@ -57,7 +57,7 @@ void Guard::Close(std::uint32_t group) {
   if (DueNs(memory) <= now_ns_) {
     due_.push_back(group);
   } else {
-    LookAt(DueNs(memory));
+    DecideAgainAt(DueNs(memory));
   }
 }
 
@@ -90,7 +90,7 @@ void Guard::GoOn(std::uint32_t group) {
   }
   Take(group);
   memory.guard_until_ns = std::min(memory.guard_until_ns, EndNs(group));
-  if (has_slot_[group] != 0) LookAt(memory.guard_until_ns);
+  if (has_slot_[group] != 0) DecideAgainAt(memory.guard_until_ns);
 }
 
 void Guard::GiveOrWait(std::uint32_t group) {
@@ -101,9 +101,9 @@ void Guard::GiveOrWait(std::uint32_t group) {
     has_slot_[group] = 1;
     memory.open_since_ns = now_ns_;
     memory.guard_until_ns = EndNs(group);
-    return LookAt(memory.guard_until_ns);
+    return DecideAgainAt(memory.guard_until_ns);
   }
-  // A slot that is free already needs no look: the group that takes it looks at its end.
+  // A slot that is free already needs no time: the group that takes it sets one for its end.
   std::uint64_t free_ns = 0;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const std::uint32_t device = state_->tenants[i].device;
@@ -111,7 +111,7 @@ void Guard::GiveOrWait(std::uint32_t group) {
     if (since != 0) free_ns = std::max(free_ns, since + kNsPerS);
     slots_[device] = Slot::kTaken;
   }
-  if (free_ns > now_ns_) LookAt(free_ns);
+  if (free_ns > now_ns_) DecideAgainAt(free_ns);
 }
 
 void Guard::Take(std::uint32_t group) {

@@ -23,7 +23,7 @@ namespace xschedd::policy {
 class Guard {
  public:
   // The calls of one decision, in this order; the arguments must outlive them. They write the devices' memory, the time
-  // of the next look, and the groups' memory, which for groups with work must be that of the last decision.
+  // of the next decision, and the groups' memory, which for groups with work must be that of the last decision.
   void Begin(const State& state, const Roster& roster, std::uint64_t now_ns, Decision& decision);
   // Each group with work, once.
   void NoteOpen(std::uint32_t group);
@@ -42,7 +42,9 @@ class Guard {
   bool AllAre(std::uint32_t group, Slot slot) const;
   std::uint64_t EndNs(std::uint32_t group) const;
   std::uint64_t DueNs(const GroupMemory& memory) const { return memory.starved_since_ns + kNsPerS - turn_ns_; }
-  void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
+  void DecideAgainAt(std::uint64_t time_ns) {
+    decision_->next_decision_ns = std::min(decision_->next_decision_ns, time_ns);
+  }
 
   const State* state_ = nullptr;
   const Roster* roster_ = nullptr;

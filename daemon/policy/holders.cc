@@ -26,7 +26,7 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   forced_.assign(state.groups.size(), 0);
 }
 
-void Holders::Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others) {
+void Holders::Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
   Benefit::Work work{.busy = busy, .others_work = others_work, .contended = contended, .others = others};
@@ -93,7 +93,7 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 void Holders::Note(std::uint32_t group, bool open) {
   BenefitMemory& memory = MemoryOf(group);
   if (forced_[group] != 0) memory.contended = false;
-  BenefitOf(group).Note(memory, open, decision_->next_look_ns);
+  BenefitOf(group).Note(memory, open, decision_->next_decision_ns);
 }
 
 }  // namespace xschedd::policy

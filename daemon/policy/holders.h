@@ -19,11 +19,11 @@ namespace xschedd::policy {
 class Holders {
  public:
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
-  // Without `measures` all hold, and Look, Choose and Note are not called.
+  // Without `measures` all hold, and Observe, Choose and Note are not called.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
   // For each tracked group: whether it has work, whether less important clients have work on its devices, whether both
   // have on the same one (`contended`), and which of those clients have recent work.
-  void Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
+  void Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
   // Decides which group tries now, and so which groups hold.
   void Choose();
 

@@ -4,13 +4,13 @@
 //   - slack = deadline - now - left; left = usual_ns - burst_ns: the open-gate time that the tenant's recent bursts
 //     needed, less what this burst has had. Without known bursts there is no slack.
 //   - With slack, a group ranks below groups without deadlines and equal to others with slack. It is urgent once its
-//     slack is laxity_margin_us or less, and stays so while it runs, or it would change places at every report of
-//     progress.
+//     slack is laxity_margin_us or less, and stays urgent while it runs; otherwise it would change places at every
+//     report of progress.
 //   - A request is rarely one burst: copy, kernels, copy. Work that begins within laxity_margin_us (or linger_us, if
 //     longer) after urgent work is urgent, too, whatever its deadline; meanwhile others wait for it no longer
 //     than linger_us. So a group with deadlines that pauses for less stays urgent.
-//   - Among urgent groups the earliest latest start (deadline - usual_ns) runs first. It does not change with progress,
-//     or two equal groups would hand over to each other all the time.
+//   - Among urgent groups, the earliest latest start (deadline - usual_ns) runs first. It does not change with
+//     progress; otherwise two equal groups would take over from each other all the time.
 // Late work stays urgent. Thread rule: pure function.
 #include <algorithm>
 
@@ -94,7 +94,7 @@ Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
       const std::uint64_t urgent_from = UrgentFrom(deadline, tenant, margin);
       const bool urgent = tenant.busy ? next.urgent_ns != 0 : lingers || urgent_from <= now;
       level = urgent ? UrgentLevel(deadline, tenant) : kSlack;
-      if (tenant.busy && !urgent) standing.next_look_ns = std::min(standing.next_look_ns, urgent_from);
+      if (tenant.busy && !urgent) standing.next_decision_ns = std::min(standing.next_decision_ns, urgent_from);
     }
     standing.level = std::max(standing.level, level);
   }

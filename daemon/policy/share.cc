@@ -13,8 +13,8 @@ using Was = ShareMemory::State;
 constexpr double kMaxLead = 100;
 // 50 ms by default: more than it takes to measure which clients used a saturated device.
 constexpr std::uint64_t kPatience = 10;
-// The least time between looks: a running kernel cannot be stopped anyway.
-constexpr std::uint64_t kShortestLookNs = 500 * kNsPerUs;
+// The least time between decisions: a running kernel cannot be stopped anyway.
+constexpr std::uint64_t kShortestWaitNs = 500 * kNsPerUs;
 
 }  // namespace
 
@@ -170,7 +170,7 @@ void Share::Start(std::uint32_t group) {
   Member& member = groups_[group];
   if (!member.kept || !member.present) return;
   const Group& view = state_->groups[group];
-  // It was charged at this very instant, so no group has run since: deciding twice changes nothing.
+  // If it was charged at this very instant, no group has run since: deciding twice changes nothing.
   const bool compared = view.memory.share.state != Was::kBlocked || view.memory.share.seen_ns == now_ns_;
   if (member.known && compared) return;
   std::optional<double> level;
@@ -228,7 +228,7 @@ bool Share::IsAhead(std::uint32_t group) {
   }
   // It is level at the earliest after the other had the device to itself for this long.
   const double wait = greatest / Weight(group) * Weight(behind);
-  member.held_look_ns = now_ns_ + std::max(kShortestLookNs, static_cast<std::uint64_t>(wait) + 1);
+  member.recheck_ns = now_ns_ + std::max(kShortestWaitNs, static_cast<std::uint64_t>(wait) + 1);
   return true;
 }
 
@@ -272,7 +272,7 @@ bool Share::IsBehind(std::uint32_t group, std::uint32_t of) const {
   return lead < 0 || (lead == 0 && state_->groups[group].id < state_->groups[of].id);
 }
 
-void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) {
+void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_decision_ns) {
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
   const ShareMemory& before = view.memory.share;
@@ -286,13 +286,13 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   if (!member.present) {
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
-    // From then on it would start level: it is let in, and the others need not expect it.
-    if (member.known) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
+    // From then on it would start level: its gate opens, and the others need not expect it.
+    if (member.known) next_decision_ns = std::min(next_decision_ns, next.left_ns + slack_ns_ + 1);
     return;
   }
   if (member.busy && member.ahead) {
     next.state = Was::kHeld;
-    next_look_ns = std::min(next_look_ns, member.held_look_ns);
+    next_decision_ns = std::min(next_decision_ns, member.recheck_ns);
     return;
   }
   if (!member.admitted) {
@@ -308,7 +308,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     // It is ahead by more than the slack at the earliest after running alone for this long.
     const double left = static_cast<double>(slack_ns_) - Lead(group, other);
     const auto wait = left <= 0 ? 0 : static_cast<std::uint64_t>(left) + 1;
-    next_look_ns = std::min(next_look_ns, now_ns_ + std::max(kShortestLookNs, wait));
+    next_decision_ns = std::min(next_decision_ns, now_ns_ + std::max(kShortestWaitNs, wait));
   }
 }
 

@@ -2,9 +2,9 @@
 // side, so that the device stays concurrent.
 //
 //   - Owners first: where groups of several owners are of one class on a device, an owner counts with the greatest
-//     weight of its groups that have work there, and that is divided among these by their weights. So the weight in
-//     force of a group is smaller beside others of its owner (share_weights.cc), and two processes are no reason for
-//     twice the GPU. Below, "weight" is the weight in force.
+//     weight of its groups that have work there, and that is divided among these by their weights. So a group's weight
+//     in force is smaller beside others of its owner (share_weights.cc), and two processes do not get twice the GPU.
+//     Below, "weight" is the weight in force.
 //   - Each group has a virtual time: GPU time (service.h) / weight. A group that leads the one furthest behind on a
 //     common device by more than share_slack_us of its own GPU time is held until it leads no longer. The one furthest
 //     behind is never held, so of two gangs that need two devices one always runs on both.
@@ -16,8 +16,8 @@
 //     shares from gap to gap; but it falls behind those of its class that run meanwhile by no more than the slack.
 //   - "Busy" without using the device must not hold others for ever. While a group waits, device time that no group is
 //     measured to have used is charged to the groups open there, by weight, once it exceeds kPatience slacks. So every
-//     hold ends. Measurements come late and in lumps, after the kernels in flight, which may be the held group's: less
-//     than that proves nothing, and charging it would count it twice.
+//     hold ends. Measurements come late and in lumps, after the kernels in flight, which may be the held group's: a
+//     shorter time proves nothing, and charging it would count it twice.
 //   - No lead counts for more than kMaxLead slacks: virtual times of groups that never met on a device may say nothing
 //     about each other.
 // Thread rule: pure but for scratch memory; one user per object.
@@ -59,9 +59,9 @@ class Share {
   std::uint64_t HeldFor(std::uint32_t group) const { return groups_[group].held_for; }
   void Admit(std::uint32_t group);
 
-  // 3. After the last Admit, for each kept group: what to remember. `blocked` is why it is held. Brings `next_look_ns`
-  // forward to when that can change.
-  void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns);
+  // 3. After the last Admit, for each kept group: what to remember. `blocked` is why it is held. Brings
+  // `next_decision_ns` forward to when that can change.
+  void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_decision_ns);
   // Afterwards: what the tenant may have in flight, in ns: no more than its group may still get ahead, or its gate
   // would shut too late. None: no other group competes there or is about to.
   std::optional<std::uint64_t> Room(std::uint32_t tenant) const;
@@ -113,7 +113,7 @@ class Share {
     double virtual_ns = 0;
     std::uint64_t missed_ns = 0;
     std::uint64_t held_for = 0;
-    std::uint64_t held_look_ns = 0;
+    std::uint64_t recheck_ns = 0;
   };
 
   // Weights in force are whole numbers of such parts, so that sums do not depend on the order.

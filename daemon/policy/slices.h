@@ -8,18 +8,18 @@
 //   it is above all others and lets them run             kLongSliceUs: what it has to do ends in one turn
 //   no client can be held; untracked; opened by guard    0
 //
-// A context switch is paid out of the slice. On an H200 (driver 580.159.04) two processes with work run at 40 % of
-// their rate with 200 µs each; with 150 µs one of them makes no progress, with 60 µs neither does. So short slices are
-// for clients of which one at a time has work in flight. Where several groups have their turn together, none has one;
-// several beside an important one have longer ones (98 % with 1 ms each); and one that the guard opens has the driver's
-// own, or its turn would pass without progress.
+// A context switch comes out of the slice. On an H200 (driver 580.159.04) two processes with work run at 40 % of their
+// rate with 200 µs each; with 150 µs one of them makes no progress, with 60 µs neither does. So short slices are for
+// clients of which one at a time has work in flight. Groups that have their turn together have none; several beside an
+// important one have longer ones (98 % with 1 ms each); and a group that the guard opens has the driver's own, or its
+// turn would pass without progress.
 //
 // A group that lets those below run has a long one if nobody is above it or its equal. With the driver's own 2 ms a
 // request of 11 ms beside three others is interrupted five times, each time for a turn of all three: on an H200 it took
 // 32 ms, and the others kept 83 %; with 20 ms it took 15 ms, and they kept 94 %, because there are fewer context
-// switches. It takes from the others no more than it would while holding them. The exception is a group whose deadline
-// is met although the others have all they can use: it has no use for being earlier. Where another group may overtake
-// it, or has the same priority, its long slice would delay that one.
+// switches. The others lose no more than while they are held. The exception is a group that meets its deadline although
+// the others have all they can use: it gains nothing by being earlier. Where another group may overtake it, or has the
+// same priority, its long slice would delay that one.
 //
 // The slice does not follow busy and idle: each change costs a client 2 ms of driver time, and a short slice costs
 // nothing while its client has the device to itself. Thread rule: pure function.
@@ -42,7 +42,7 @@ struct SliceCase {
   bool can_be_held = false;      // by an attached group, whenever that is busy
   bool takes_turns = false;      // with others that can be held
   bool somebody_can_be = false;  // any client on its device
-  bool lets_others_run = false;  // alone above all others there, without holding them, and has a use for being earlier
+  bool lets_others_run = false;  // alone above all others there, does not hold them, and gains by being earlier
 };
 
 inline std::uint32_t SliceOf(const SliceCase& of) {

@@ -23,7 +23,7 @@ struct Standing {
   // Whether levels matter among equal priorities: then all clients that share a device with the group are tracked.
   bool ranked = false;
   // When the level changes although no tenant's state does.
-  std::uint64_t next_look_ns = kNever;
+  std::uint64_t next_decision_ns = kNever;
 };
 
 // A group as a policy sees it.

@@ -20,9 +20,9 @@ void Turns::NoteIdle(GroupMemory& memory) const {
   memory.last_turn_ns = now_ns_;
 }
 
-void Turns::NoteAwaited(const GroupMemory& memory, std::uint64_t& next_look_ns) const {
+void Turns::NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const {
   if (memory.turn_since_ns == 0) return;
-  next_look_ns = std::min(next_look_ns, std::max(memory.turn_since_ns + turn_ns_, now_ns_ + 1));
+  next_decision_ns = std::min(next_decision_ns, std::max(memory.turn_since_ns + turn_ns_, now_ns_ + 1));
 }
 
 }  // namespace xschedd::policy

@@ -19,7 +19,7 @@ class Turns {
   // The group gives its turn back.
   void NoteIdle(GroupMemory& memory) const;
   // Another group waits for this one's turn to end.
-  void NoteAwaited(const GroupMemory& memory, std::uint64_t& next_look_ns) const;
+  void NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const;
 
  private:
   std::uint64_t turn_ns_;

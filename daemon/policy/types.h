@@ -1,7 +1,7 @@
 // A policy's input and output: plain values, no clock, no I/O, no pointers into the daemon.
 //
-// A State describes some devices, all groups on them and these groups' other devices, so that a group is always seen
-// whole. The history that a decision needs (since when a group waits, whose turn it is) is in the memory of groups and
+// A State describes some devices, all groups on them and these groups' other devices, so that no group is cut in two.
+// The history that a decision needs (since when a group waits, whose turn it is) is in the memory of groups and
 // devices; the Decision returns it for the next State. The same State and time always give the same Decision. Thread
 // rule: values; any thread.
 #pragma once
@@ -243,7 +243,7 @@ struct Decision {
   std::vector<Gate> gates;            // one for each State::tenants, in that order
   std::vector<GroupMemory> memory;    // one for each State::groups, in that order
   std::vector<DeviceMemory> devices;  // one for each State::devices, in that order
-  std::uint64_t next_look_ns = kNever;
+  std::uint64_t next_decision_ns = kNever;
 };
 
 }  // namespace xschedd::policy

@@ -17,7 +17,7 @@ void Scheduler::SetSettings(const policy::Settings& settings) {
 void Scheduler::SetEnforcing(bool enforces) {
   if (gates_.Enforces() == enforces) return;
   const std::uint64_t now = clock_();
-  // Holds end here: real and observed holds must not be added up.
+  // All holds end here, so that real and observed ones are not added up.
   for (const auto& [id, client] : registry_.Clients()) {
     for (const auto& [slot, attachment] : client->attachments)
       recorder_.EndHold(*attachment, now);
@@ -126,7 +126,7 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
   }
   for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
     cluster.state.devices[i].memory = cluster.devices[i]->memory = decision.devices[i];
-    queue_.SetDue(*cluster.devices[i], decision.next_look_ns);
+    queue_.SetDue(*cluster.devices[i], decision.next_decision_ns);
   }
 }
 

@@ -197,7 +197,7 @@ struct Equals {
       now = next;
       const Decision decision = world.At(now);
       gates = decision.gates;
-      look = decision.next_look_ns;
+      look = decision.next_decision_ns;
     }
   }
 
@@ -309,13 +309,13 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   BenefitMemory memory;
   memory.cost = 1;
   std::uint64_t now = kNow;
-  std::uint64_t next_look = kNever;
+  std::uint64_t next_decision = kNever;
   const auto at = [&](std::uint64_t ms, std::uint64_t launched, bool busy) {
     now += ms * kNsPerMs;
     const Benefit benefit(5, now);
     benefit.Advance(memory, {.launched = launched, .busy = busy, .contended = true});
     if (benefit.IsDue(memory)) benefit.Begin(memory);
-    benefit.Note(memory, busy, next_look);
+    benefit.Note(memory, busy, next_decision);
   };
   const auto burst = [&](std::uint64_t ms) {
     at(1, 8, true);
@@ -359,9 +359,9 @@ TEST_CASE("checks of a block are at least 1 ms apart") {
   memory.contended = true;
   // A new burst begins in a block that is long enough.
   memory.block.busy_ns = kNsPerS;
-  std::uint64_t next_look_ns = kNever;
-  Benefit(5, kNow).Note(memory, true, next_look_ns);
-  CHECK(next_look_ns >= kNow + kNsPerMs);
+  std::uint64_t next_decision_ns = kNever;
+  Benefit(5, kNow).Note(memory, true, next_decision_ns);
+  CHECK(next_decision_ns >= kNow + kNsPerMs);
 }
 
 TEST_CASE("a strict group always holds the others") {

@@ -127,7 +127,7 @@ class ModelDevices {
     }
     for (std::size_t i = 0; i < state_.groups.size(); ++i)
       state_.groups[i].memory = decision.memory[i];
-    look_ns_ = decision.next_look_ns;
+    look_ns_ = decision.next_decision_ns;
   }
 
   void StartKernels() {

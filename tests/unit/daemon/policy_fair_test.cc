@@ -48,7 +48,7 @@ TEST_CASE("fair: a group is held until the other has had as much") {
   Decision decision = world.After(20, 20, 0);
   CHECK(Letters(decision) == "Ho");
   CHECK(decision.gates[0].held_for == 200);
-  CHECK(decision.next_look_ns == world.now_ns + 20 * kNsPerMs);
+  CHECK(decision.next_decision_ns == world.now_ns + 20 * kNsPerMs);
   CHECK(Letters(world.After(19, 0, 19)) == "Ho");
   CHECK(Letters(world.After(1, 0, 1)) == "oo");
 }

@@ -13,7 +13,7 @@ TEST_CASE("fifo: all are open and untracked, except for holds") {
   const Decision decision = world.At(kNow);
   CHECK(Letters(decision) == "--H");
   CHECK(decision.gates[2].why == Why::kHold);
-  CHECK(decision.next_look_ns == kNever);
+  CHECK(decision.next_decision_ns == kNever);
 }
 
 TEST_CASE("fifo forgets what other policies remembered, and they start again") {

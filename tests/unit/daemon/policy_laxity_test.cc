@@ -28,7 +28,7 @@ TEST_CASE("laxity: work with slack runs after all others, work without before th
   CHECK(Letters(decision) == "Ho");
   CHECK(decision.gates[0].why == Why::kDeadline);
   CHECK(decision.gates[0].held_for == 200);
-  CHECK(decision.next_look_ns == kNow + 21 * kNsPerMs);
+  CHECK(decision.next_decision_ns == kNow + 21 * kNsPerMs);
   CHECK(Letters(world.At(kNow + 21 * kNsPerMs - 1)) == "Ho");
   decision = world.At(kNow + 21 * kNsPerMs);
   CHECK(Letters(decision) == "oH");
@@ -53,7 +53,7 @@ TEST_CASE("laxity: work with slack runs after all others, work without before th
     decision = world.At(frames.idle_since_ns);
     CHECK(Letters(decision) == "oH");
     CHECK(decision.gates[1].why == Why::kLinger);
-    CHECK(decision.next_look_ns == frames.idle_since_ns + 200 * kNsPerUs);
+    CHECK(decision.next_decision_ns == frames.idle_since_ns + 200 * kNsPerUs);
     CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // no client waits longer
     frames.busy = true;
     SECTION("shorter than the margin: the work goes on") {
@@ -77,7 +77,7 @@ TEST_CASE("laxity: work with slack runs after all others, work without before th
     frames.deadline_ns = kNow + 66 * kNsPerMs;
     decision = world.At(kNow + 33 * kNsPerMs);
     CHECK(Letters(decision) == "Ho");
-    CHECK(decision.next_look_ns == kNow + 54 * kNsPerMs);
+    CHECK(decision.next_decision_ns == kNow + 54 * kNsPerMs);
   }
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("laxity: what the slack depends on") {
   World world = FramesBesideBatch();
   SECTION("what was done in the background need not be done again") {
     world.state.tenants[0].burst_ns = 8 * kNsPerMs;
-    CHECK(world.At(kNow).next_look_ns == kNow + 29 * kNsPerMs);
+    CHECK(world.At(kNow).next_decision_ns == kNow + 29 * kNsPerMs);
   }
   SECTION("nothing known: urgent at once") {
     world.state.tenants[0].usual_ns = 0;
@@ -93,7 +93,7 @@ TEST_CASE("laxity: what the slack depends on") {
   }
   SECTION("a larger margin: urgent earlier") {
     world.state.settings.laxity_margin_us = 5'000;
-    CHECK(world.At(kNow).next_look_ns == kNow + 18 * kNsPerMs);
+    CHECK(world.At(kNow).next_decision_ns == kNow + 18 * kNsPerMs);
   }
   SECTION("no other client has work: it runs, and can be overtaken") {
     world.state.tenants[1].busy = false;

@@ -44,7 +44,7 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   important.waits = false;
   decision = world.At(kNow + 3);
   CHECK(decision.gates[1].held);
-  CHECK(decision.next_look_ns == kNow + 3 + kLinger);
+  CHECK(decision.next_decision_ns == kNow + 3 + kLinger);
   CHECK(!world.At(kNow + 3 + kLinger).gates[1].held);
   // Likewise where the end of the wait is the end of its work.
   important.waits = true;
@@ -93,7 +93,7 @@ TEST_CASE("a group without work for ten seconds leaves those below wider windows
     const Decision before = world.At(kNow + kAway - 1);
     CHECK(before.gates[1].window_us == narrow_us);
     // Nothing happens except that time passes.
-    CHECK((row.mode == Mode::kBesideWide || before.next_look_ns == kNow + kAway));
+    CHECK((row.mode == Mode::kBesideWide || before.next_decision_ns == kNow + kAway));
     CHECK(world.At(kNow + kAway).gates[1].window_us == row.windows * window_us);
     important.busy = true;
     important.busy_since_ns = kNow + kAway + 1;

@@ -99,7 +99,7 @@ class Pair {
     while (left > 0) {
       const double beside_us = behaviour.beside_us + behaviour.beside_for_window * window_us_;
       const double us = own * (besides_ ? beside_us : behaviour.held_us);
-      const double until = static_cast<double>(next_look_ - now_) / 1e3 / us;
+      const double until = static_cast<double>(next_decision_ - now_) / 1e3 / us;
       const double count = std::min(left, std::max(1.0, until));
       const auto passed = static_cast<std::uint64_t>(count * us * 1e3) + 1;
       left -= count;
@@ -114,7 +114,7 @@ class Pair {
     Important().idle_since_ns = now_;
     Decide();
     now_ += behaviour.pause_us * kNsPerUs;
-    if (next_look_ < now_) Decide();
+    if (next_decision_ < now_) Decide();
   }
 
   void Wait(const Behaviour& behaviour) {
@@ -135,7 +135,7 @@ class Pair {
 
   void Decide() {
     const Decision decision = world_.At(now_);
-    next_look_ = std::min(decision.next_look_ns, now_ + kNsPerS);
+    next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
     besides_ = Important().busy && !decision.gates[1].held && decision.gates[1].why == Why::kBeside;
     window_us_ = decision.gates[1].window_us;
     if (Settled() != before_) ++changes_;
@@ -149,7 +149,7 @@ class Pair {
   std::mt19937 random_;
   std::normal_distribution<double> normal_;
   std::uint64_t now_ = kNow;
-  std::uint64_t next_look_ = kNever;
+  std::uint64_t next_decision_ = kNever;
   bool besides_ = false;
   std::uint32_t window_us_ = 0;  // the other tenant's
   Mode before_ = Mode::kHeld;

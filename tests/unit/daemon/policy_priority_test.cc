@@ -77,7 +77,7 @@ TEST_CASE("priority: background turns, one at a time") {
   const std::uint64_t turn = world.state.settings.turn_ms * kNsPerMs;
   Decision decision = world.At(kNow);
   CHECK(Letters(decision) == "ooHH");
-  CHECK(decision.next_look_ns == kNow + turn);
+  CHECK(decision.next_decision_ns == kNow + turn);
   CHECK(Letters(world.At(kNow + turn - 1)) == "ooHH");
   CHECK(Letters(world.At(kNow + turn)) == "oHoH");
   CHECK(Letters(world.At(kNow + 2 * turn)) == "oHHo");
@@ -96,7 +96,7 @@ TEST_CASE("priority: background turns, one at a time") {
   SECTION("no other group waits: the turn does not end") {
     world.state.tenants[2].busy = false;
     world.state.tenants[3].busy = false;
-    CHECK(world.At(kNow + 3 * turn + 1).next_look_ns == kNever);
+    CHECK(world.At(kNow + 3 * turn + 1).next_decision_ns == kNever);
     CHECK(Letters(world.At(kNow + 50 * turn)) == "ooHH");
   }
   SECTION("max_concurrent overrides the device's default") {
@@ -164,10 +164,10 @@ TEST_CASE("priority: linger") {
   CHECK(Letters(decision) == "oH");
   CHECK(decision.gates[1].why == Why::kLinger);
   CHECK(decision.gates[1].held_for == 100);
-  CHECK(decision.next_look_ns == kNow + 200 * kNsPerUs);
+  CHECK(decision.next_decision_ns == kNow + 200 * kNsPerUs);
   decision = world.At(kNow + 200 * kNsPerUs);
   CHECK(Letters(decision) == "oo");
-  CHECK(decision.next_look_ns == kNever);
+  CHECK(decision.next_decision_ns == kNever);
 }
 
 TEST_CASE("priority: the starvation guard") {
@@ -178,18 +178,18 @@ TEST_CASE("priority: the starvation guard") {
   Decision decision = world.At(kNow);
   CHECK(Letters(decision) == "oH");
   const std::uint64_t due = kNow + kNsPerS - turn;
-  CHECK(decision.next_look_ns == due);
+  CHECK(decision.next_decision_ns == due);
   CHECK(Letters(world.At(due - 1)) == "oH");
   decision = world.At(due);
   CHECK(Letters(decision) == "oo");
   CHECK(decision.gates[1].why == Why::kGuard);
   CHECK(decision.gates[1].window_us == 500);
-  CHECK(decision.next_look_ns == due + turn);
+  CHECK(decision.next_decision_ns == due + turn);
 
   SECTION("the turn ends, the next comes a second later") {
     decision = world.At(due + turn);
     CHECK(Letters(decision) == "oH");
-    CHECK(decision.next_look_ns == due + kNsPerS);
+    CHECK(decision.next_decision_ns == due + kNsPerS);
     CHECK(Letters(world.At(due + kNsPerS)) == "oo");
   }
   SECTION("short openings do not put it off") {
@@ -244,7 +244,7 @@ TEST_CASE("priority: the starvation guard") {
     world.state.settings.guard_ms_per_s = 0;
     decision = world.At(due + 1);
     CHECK(Letters(decision) == "oH");
-    CHECK(decision.next_look_ns == kNever);
+    CHECK(decision.next_decision_ns == kNever);
     CHECK(Letters(world.At(due + 100 * kNsPerS)) == "oH");
   }
 }

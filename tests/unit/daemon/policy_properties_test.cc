@@ -278,7 +278,7 @@ Wrong OrderMatters(Trace& trace, const Decision& decision) {
     if (!(shuffled.memory[i] == decision.memory[groups[i]])) return "memory depends on the order of a list";
   for (std::size_t i = 0; i < devices.size(); ++i)
     if (!(shuffled.devices[i] == decision.devices[devices[i]])) return "memory depends on the order of a list";
-  if (shuffled.next_look_ns != decision.next_look_ns) return "the next look depends on the order of a list";
+  if (shuffled.next_decision_ns != decision.next_decision_ns) return "the next decision depends on the order of a list";
   return nullptr;
 }
 
@@ -294,13 +294,13 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
   Decider decider;
   Waits waits;
   const std::uint64_t start = trace.now_ns;
-  std::uint64_t looks = 0;
+  std::uint64_t decisions = 0;
   std::uint64_t changes = 1;
   for (int step = 0; step < kSteps; ++step) {
     const Decision& decision = decider.Decide(trace.state, trace.now_ns);
     const State& state = trace.state;
     Wrong wrong = FirstWrong({
-        decision.next_look_ns > trace.now_ns ? nullptr : "the next look is not in the future",
+        decision.next_decision_ns > trace.now_ns ? nullptr : "the next decision is not in the future",
         Gangs(state, decision),
         Conserves(state, decision, trace.now_ns),
         name == Name::kFifo ? nullptr : Inversions(state, decision, trace.now_ns),
@@ -316,16 +316,17 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
     for (const Gate& gate : decision.gates)
       reasons.insert(gate.why);
     trace.Apply(decision);
-    if (trace.Advance(decision.next_look_ns)) {
+    if (trace.Advance(decision.next_decision_ns)) {
       ++changes;
     } else {
-      ++looks;
+      ++decisions;
     }
   }
   // Decisions without a change are bounded: a few for each change (linger, turn, guard), and one each half millisecond
   // while shares or levels are near a limit.
   const std::uint64_t allowed = 3 * changes + (trace.now_ns - start) / (500 * kNsPerUs);
-  if (looks > allowed) FAIL(Text(name) << " seed " << seed << ": " << looks << " looks, " << allowed << " allowed");
+  if (decisions > allowed)
+    FAIL(Text(name) << " seed " << seed << ": " << decisions << " decisions, " << allowed << " allowed");
 }
 
 }  // namespace
@@ -377,11 +378,11 @@ TEST_CASE("the order of simultaneous events does not matter", "[properties]") {
           tenant.ran_ns = tenant.launched = 0;
         const Decision& twice = decider.Decide(again, trace.now_ns);
         if (twice.gates != once.gates || twice.memory != once.memory || twice.devices != once.devices ||
-            twice.next_look_ns != once.next_look_ns) {
+            twice.next_decision_ns != once.next_decision_ns) {
           FAIL(text << " seed " << seed << " step " << step << ": deciding twice is not deciding once");
         }
         trace.Apply(once);
-        trace.Advance(once.next_look_ns);
+        trace.Advance(once.next_decision_ns);
       }
     }
   }

@@ -117,7 +117,7 @@ TEST_CASE("share: a group ahead by more than the slack is held until it is no lo
     CHECK(decision.gates[1].why == Why::kShare);
     CHECK(decision.gates[1].held_for == 100);
     // 6 ms ahead of one with three times the weight: 18 ms at the earliest.
-    CHECK(std::abs(static_cast<double>(decision.next_look_ns - world.now_ns) - 18e6) < 10);
+    CHECK(std::abs(static_cast<double>(decision.next_decision_ns - world.now_ns) - 18e6) < 10);
     CHECK(Letters(world.After(17, {17, 0})) == "oH");
     CHECK(Letters(world.After(1, {1, 0})) == "oo");
   }
@@ -128,7 +128,7 @@ TEST_CASE("share: equal weights are kept to shares, too, and level groups are le
   const Decision decision = world.After(10, {5, 5});
   CHECK(Letters(decision) == "oo");
   // No group can be ahead by the slack earlier.
-  CHECK(decision.next_look_ns == world.now_ns + 5 * kMs + 1);
+  CHECK(decision.next_decision_ns == world.now_ns + 5 * kMs + 1);
   CHECK(Letters(world.After(6, {0, 6})) == "oH");
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("share: a group ahead does not slip in by being idle for a moment") {
   Decision decision = world.After(1, {0, 1});
   CHECK(Letters(decision) == "Ho");
   CHECK(decision.gates[0].why == Why::kShare);
-  CHECK(decision.next_look_ns <= world.now_ns + 5 * kMs + 1);
+  CHECK(decision.next_decision_ns <= world.now_ns + 5 * kMs + 1);
   CHECK(Letters(world.After(6, {0, 6})) == "oo");
 }
 

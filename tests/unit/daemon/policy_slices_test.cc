@@ -195,7 +195,7 @@ TEST_CASE("slices: several beside a group have 1 ms each, as long as all have re
     pause(3, kNow + 2);
     const Decision paused = world.At(kNow + 2);
     CHECK(Slices(paused) == Expected{20'000, 0, 1'000, 1'000});
-    CHECK(paused.next_look_ns <= kNow + 2 + kNsPerS);
+    CHECK(paused.next_decision_ns <= kNow + 2 + kNsPerS);
     CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200, 200});
   }
   SECTION("a group that holds has work") {

@@ -21,7 +21,7 @@ class Run {
   void Until(std::uint64_t end_ns) {
     while (now_ns < end_ns) {
       const Decision decision = world_.At(now_ns);
-      const std::uint64_t next = std::min(decision.next_look_ns, end_ns);
+      const std::uint64_t next = std::min(decision.next_decision_ns, end_ns);
       for (std::size_t i = 0; i < world_.state.tenants.size(); ++i) {
         Tenant& tenant = world_.state.tenants[i];
         const bool runs = tenant.busy && !decision.gates[i].held;

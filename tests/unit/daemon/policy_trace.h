@@ -35,8 +35,8 @@ class Trace {
   }
 
   // Advances to the next event. False if nothing changed and only the time for the next decision came.
-  bool Advance(std::uint64_t next_look_ns) {
-    std::uint64_t next = std::min(next_look_ns, NextTransition());
+  bool Advance(std::uint64_t next_decision_ns) {
+    std::uint64_t next = std::min(next_decision_ns, NextTransition());
     if (next_change_ns_ == 0) next_change_ns_ = now_ns + Between(1, 300 * kNsPerMs * pace_);
     next = std::min(next, next_change_ns_);
     Progress(next - now_ns);

@@ -66,7 +66,7 @@ class World {
         decision.devices.size() != state.devices.size())
       FAIL("a decision and its state differ in size");
     KeepMemory(decision, state);
-    if (decision.next_look_ns <= now) FAIL_CHECK("the next decision is due in the past");
+    if (decision.next_decision_ns <= now) FAIL_CHECK("the next decision is due in the past");
     return decision;
   }
 

@@ -110,10 +110,10 @@ void Scheduler::Touch(const Lane& lane, std::uint64_t now_ns) {
 void Scheduler::Look(std::uint32_t index, std::uint64_t now_ns) {
   Component& component = components_[index];
   if (component.look_event_ns == now_ns) component.look_event_ns = policy::kNever;
-  if (component.next_look_ns <= now_ns) return Decide(index, now_ns);
-  if (component.next_look_ns >= component.look_event_ns) return;
-  component.look_event_ns = component.next_look_ns;
-  events_.Push(component.next_look_ns, EventKind::kLook, index);
+  if (component.next_decision_ns <= now_ns) return Decide(index, now_ns);
+  if (component.next_decision_ns >= component.look_event_ns) return;
+  component.look_event_ns = component.next_decision_ns;
+  events_.Push(component.next_decision_ns, EventKind::kLook, index);
 }
 
 void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
@@ -129,10 +129,10 @@ void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
     for (std::size_t i = 0; i < component.state.devices.size(); ++i)
       component.state.devices[i].memory = decision->devices[i];
   } while (Apply(component, *decision, now_ns));
-  component.next_look_ns = decision->next_look_ns;
-  if (component.next_look_ns < component.look_event_ns) {
-    component.look_event_ns = component.next_look_ns;
-    events_.Push(component.next_look_ns, EventKind::kLook, index);
+  component.next_decision_ns = decision->next_decision_ns;
+  if (component.next_decision_ns < component.look_event_ns) {
+    component.look_event_ns = component.next_decision_ns;
+    events_.Push(component.next_decision_ns, EventKind::kLook, index);
   }
 }
 

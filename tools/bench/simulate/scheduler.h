@@ -71,7 +71,7 @@ class Scheduler {
     std::map<std::string, std::uint32_t> owners;  // their numbers in state.groups
     std::vector<std::uint32_t> lanes;             // of each tenant
     std::vector<Account> accounts;                // of each tenant
-    std::uint64_t next_look_ns = policy::kNever;
+    std::uint64_t next_decision_ns = policy::kNever;
     std::uint64_t look_event_ns = policy::kNever;  // the earliest kLook on its way
     bool is_touched = false;                       // a kDecide is on its way
   };
