@@ -1,4 +1,4 @@
-// Who asked for a change, and how texts name them. Thread rule: values.
+// Who asked for a change, and how messages name them. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct Actor {
   bool is_admin = true;
   bool may_raise = false;  // MayRaise (registry/roles.h)
   bool may_read_all = false;
-  ClaimPtr claim = {};                          // that applies to its process; null: none
-  std::string place = {};                       // as in Principal, with its claim as it is now; counts only for a user
+  ClaimPtr claim = {};                          // its process's; null: none
+  std::string place = {};                       // as in Principal, by the claim it has now; counts only for a user
   std::optional<std::uint32_t> login_uid = {};  // who logged in and became `uid` (sudo); none: unknown
 };
 
-// The user that asks; of an administrator, whose place does not matter, the uid alone.
+// The caller; for an administrator, whose place does not matter, the uid alone.
 inline Principal PrincipalOf(const Actor& actor) {
   return {actor.uid, actor.is_admin ? std::string() : actor.place};
 }

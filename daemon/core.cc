@@ -12,12 +12,19 @@
 namespace xschedd {
 namespace {
 
-// The most self-tests that run at one time; nobody needs more.
-constexpr std::ptrdiff_t kMaxPretended = 64;
+// The most devices of self-tests at one time; nobody needs more.
+constexpr std::ptrdiff_t kMaxSelfTestDevices = 64;
 
 // An administrator's change is answered once saved; a user's is saved soon.
 Urgency UrgencyFor(const Actor& by) {
   return by.is_admin ? Urgency::kNow : Urgency::kSoon;
+}
+
+// Another member of the client's group; null: there is none.
+const Client* OtherMember(const Client& client) {
+  for (const Client* member : client.group->clients)
+    if (member != &client) return member;
+  return nullptr;
 }
 
 }  // namespace
@@ -44,7 +51,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
   Metrics().SetUuidOf([this](const std::string& address) {
-    return config_.software_gpu || IsPretended(address) ? std::string() : gpus_.UuidOf(address);
+    return config_.software_gpu || IsSelfTestDevice(address) ? std::string() : gpus_.UuidOf(address);
   });
   scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
   ApplyPolicy();
@@ -76,12 +83,10 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   scheduler_.Changed(*client);
   scheduler_.Remove(*client);
   const std::uint64_t pid = client->identity.pid;
-  Client* stays = nullptr;
-  for (Client* member : client->group->clients)
-    if (member != client) stays = member;
+  const Client* const other = OtherMember(*client);
   registry_.Remove(client_id);
-  if (stays != nullptr)
-    UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", Journal::LinesOf::kItself);
+  if (other != nullptr)
+    UpdateMembers(*other->group, "pid " + std::to_string(pid) + " has left the group", Journal::LinesOf::kItself);
   loop_.DecideSoon();
 }
 
@@ -110,12 +115,12 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
 Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
   // An invalid address is refused with the client's other mistakes.
   if (config_.software_gpu || !IsPciAddress(device.pci_address)) return {};
-  if (IsPretended(device.pci_address)) {
+  if (IsSelfTestDevice(device.pci_address)) {
     const auto& known = registry_.Devices();
-    const auto pretended =
-        std::count_if(known.begin(), known.end(), [](const auto& d) { return IsPretended(d.first); });
-    if (known.contains(device.pci_address) || pretended < kMaxPretended) return {};
-    return Fail("there are " + std::to_string(pretended) + " devices of self tests already", "try again later");
+    const auto count =
+        std::count_if(known.begin(), known.end(), [](const auto& d) { return IsSelfTestDevice(d.first); });
+    if (known.contains(device.pci_address) || count < kMaxSelfTestDevices) return {};
+    return Fail("there are " + std::to_string(count) + " devices of self tests already", "try again later");
   }
   auto confirmed = gpus_.Confirm(static_cast<pid_t>(client.identity.pid), std::move(device));
   if (!confirmed) return tl::unexpected(confirmed.error());
@@ -177,11 +182,9 @@ bool Core::UpdateGroup(Client& client) {
   const std::string name = GroupNameOf(client, config_);
   const std::string before = client.group->name;
   scheduler_.Changed(client);  // for the group that it leaves
-  Client* stays = nullptr;
-  for (Client* member : client.group->clients)
-    if (member != &client) stays = member;
+  const Client* const other = OtherMember(client);
   if (!registry_.MoveToGroup(client, name, GroupNamerOf(client, config_))) return false;
-  if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
+  if (other != nullptr) UpdateMembers(*other->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
   journal_.GroupChanged(client, before);
   scheduler_.Changed(client);

@@ -27,7 +27,7 @@
 
 namespace xschedd {
 
-// What an administrator or the owner has set for a client.
+// What an administrator and the owner have set for a client.
 struct SetByOthers {
   ClientSettings settings;
   bool hold = false;        // by an administrator
@@ -57,7 +57,7 @@ class CoreObserver {
   virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
   // Something saved has changed that belongs to no client: the policy, or whether the daemon is enabled.
   virtual void Changed(Urgency urgency) = 0;
-  // By the claim's id; it was put, or it is gone.
+  // The claim with this id was put, or is gone.
   virtual void ClaimChanged(std::uint64_t claim, Urgency urgency) = 0;
 };
 
@@ -91,7 +91,7 @@ class Core {
   std::vector<Effective> EffectiveIf(const std::vector<Client*>& clients,
                                      const std::function<ClientSettings(const Client&)>& settings) const;
   // `by` says whether an administrator or the owner sets it; rules and administrators' settings override owners'.
-  // Without a value the setting is reset, and the next source applies again.
+  // No value resets the setting: the next source applies again.
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
@@ -103,7 +103,7 @@ class Core {
   void SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files = nullptr);
   // Keeps the old configuration if the new one is wrong. Returns notes on what changed.
   Result<std::vector<std::string>> Reload(const Actor& by);
-  // Opens all gates and admits no new clients until Enable, also across restarts.
+  // Opens all gates and admits no new clients until Enable, even across restarts.
   void Disable(const Actor& by);
   void Enable(const Actor& by);
   // Opens all gates for good: nothing is decided afterwards.
@@ -114,50 +114,50 @@ class Core {
     ClaimPtr claim;
     bool is_new = false;
   };
-  // As in ClaimTable::Add; all clients that it is about follow before this returns.
+  // As in ClaimTable::Add; it applies to all its clients before this returns.
   Result<PutClaimResult> PutClaim(Claim claim, const Actor& by, bool dry_run = false);
-  // Null: there is none of this name.
+  // Null: there is none with this name.
   ClaimPtr DeleteClaim(const std::string& name, const Actor& by);
-  // Ends those that are over at this time, or whose cgroup is gone. Otherwise called every second.
-  void LookAtClaims(std::uint64_t now_ns);
+  // Ends claims whose time has run out or whose cgroup is gone. A timer does this every second.
+  void EndStaleClaims(std::uint64_t now_ns);
   const ClaimTable& Claims() const { return claims_; }
-  // What their clients have used up to now, also of claims that have ended.
+  // What the clients of each claim have used up to now, including claims that have ended.
   const ClaimAccounts& SettledAccounts();
   const ClaimAccounts& Accounts() const { return scheduler_.Records().Metrics().Claims(); }
   std::size_t ClientsOf(const Claim& claim) const;
-  // Where a process that has connected runs. `claim_socket`: as in Origin.
+  // Where a connected process runs. `claim_socket`: as in Origin.
   Origin OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const;
-  // The claim that applies to it now; null: none.
+  // The claim that applies there now; null: none.
   ClaimPtr ClaimOf(const Origin& origin) const;
   // The sockets of claims; closing one that is not open does nothing.
   struct ClaimSocketCalls {
-    std::function<Result<void>(const Claim&)> open;  // also where it is open
+    std::function<Result<void>(const Claim&)> open;  // opening one that is open does nothing
     std::function<void(const Claim&)> close;
   };
   void SetClaimSockets(ClaimSocketCalls calls) { claim_sockets_ = std::move(calls); }
-  // In place of this machine's, before anything else.
+  // Replaces this machine's cgroups. Call it before anything else.
   void SetCgroups(CgroupInodeOf inode_of) { cgroups_ = std::move(inode_of); }
 
   // ---- restart (core_restart.cc)
   // `observer` must outlive its use here.
   void Observe(CoreObserver* observer) { observer_ = observer; }
-  // The policy in the files, whatever has been set since.
+  // The policy of the files, without what was set since.
   const policy::Settings& FilePolicy() const { return file_policy_; }
   void RestorePolicy(const policy::Settings& settings);
-  // Before its clients. `account`: what they had used. False: it is over, or is no claim.
+  // Call it before its clients are restored. `account`: what they had used. False: it has ended, or is not valid.
   bool RestoreClaim(Claim claim, ClaimAccount account);
   void RestoreEndedClaim(ClaimAccount account);
   // Nothing is decided before RestoreDone.
   Client& RestoreClient(RestoredClient restored);
   void RestoreDone();
-  // A restored client has a session again, with the hints of `fresh` and unchanged memory.
+  // A restored client has a session again, with the hints of `fresh` and the same memory.
   void ResumeClient(Client& client, NewClient fresh);
   // The client has reported all its queues again, which it does before anything else; drops those destroyed meanwhile.
   void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
 
-  // Maps a uid to the user whose limits apply, for future clients; by default the uid itself. `owner_of` must outlive
-  // this.
+  // Maps a uid to the user whose limits apply, for future clients; the default is the uid itself. What `owner_of`
+  // refers to must outlive this.
   void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
 
   // Counts the refusal, and logs it within limits per user, so that no user's flood hides another's.
@@ -178,13 +178,13 @@ class Core {
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }
   std::uint64_t StartedNs() const { return started_ns_; }
-  // How many times one daemon has handed its state to the next, up to this one.
+  // How many daemons before this one have handed their state on.
   std::uint64_t Restarts() const { return restarts_; }
   void SetRestarts(std::uint64_t restarts) { restarts_ = restarts; }
   // Lines and events left out to keep users from flooding the log.
   std::uint64_t ClientLinesLeftOut() const { return journal_.ClientLinesLeftOut(); }
   std::uint64_t RefusalLinesLeftOut() const { return journal_.RefusalLinesLeftOut(); }
-  // `action` is called after each reload: quotas and clients' configuration may have changed.
+  // `action` runs after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
@@ -194,7 +194,7 @@ class Core {
   static Journal::LinesOf LinesFor(const Actor& by) {
     return by.is_admin ? Journal::LinesOf::kOperation : Journal::LinesOf::kItself;
   }
-  // A change of a setting by an administrator or the owner; without a value a reset.
+  // A change of a setting by an administrator or the owner; no value: a reset.
   template <typename Value>
   struct Override {
     std::optional<Value> value;
@@ -220,17 +220,17 @@ class Core {
   // already.
   bool UpdateGroup(Client& client);
 
-  // What the daemon itself knows of who a client is.
+  // Adds the owner and the cgroup's lineage.
   void Identify(ClientIdentity& identity) const;
   CgroupLineage LineageOfProcess(const std::string& cgroup, bool is_exact) const;
   ClaimPtr ClaimOf(const Client& client) const;
   ClaimPtr ClaimOf(std::uint64_t claim_socket, const std::string& cgroup, const CgroupLineage& lineage) const;
   void EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency);
-  // Every client gets what its claim, as it is now, says.
-  void FollowClaims(const std::string& why);
-  // Looks at them again when the first may be over.
-  void AwaitClaims();
-  // Brings the accounts of some clients' claims up to now, and now and then has them saved.
+  // Gives every client its present claim.
+  void ApplyClaims(const std::string& why);
+  // Sets the timer to when the next claim may end.
+  void ArmClaimsTimer();
+  // Settles the accounts of some clients' claims, and saves those that have changed every few seconds.
   void AccountForClaims(std::uint64_t now_ns);
   void EndAccount(const Claim& claim, const std::string& why);
 
@@ -255,7 +255,7 @@ class Core {
   ClaimSocketCalls claim_sockets_;
   boost::asio::steady_timer claims_timer_;
   std::uint64_t claims_due_ns_ = 0;     // when the timer ends; 0: it does not run
-  std::uint64_t accounted_client_ = 0;  // the last one by AccountForClaims
+  std::uint64_t accounted_client_ = 0;  // the last one that AccountForClaims settled
   std::uint64_t accounts_saved_ns_ = 0;
   bool is_stopped_ = false;
   EventLog events_;

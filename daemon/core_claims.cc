@@ -1,4 +1,4 @@
-// Core's part in claims (registry/claim.h): they are put and end, and their processes' clients follow at once.
+// Core's part in claims (registry/claim.h): a claim that is put or ends takes effect on its clients at once.
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -11,18 +11,17 @@
 namespace xschedd {
 namespace {
 
-// How late a claim may end behind its cgroup. Nobody is left in that.
-constexpr std::uint64_t kLookNs = policy::kNsPerS;
-
-// How much of its claims' usage a daemon that is killed may lose, on a node where one look reaches all clients.
+// A claim may end this long after its cgroup, in which nobody is left.
+constexpr std::uint64_t kCheckNs = policy::kNsPerS;
+// How much usage a daemon that is killed may lose, on a node where one check reaches all clients.
 constexpr std::uint64_t kSaveAccountsNs = 5 * policy::kNsPerS;
-// Of how many clients' devices one look reads the ledgers, so that it delays no decision.
-constexpr std::size_t kAccountedPerLook = 128;
+// Ledgers read per check; limited, so that it delays no decision.
+constexpr std::size_t kLedgersPerCheck = 128;
 
 }  // namespace
 
 ClaimPtr Core::ClaimOf(std::uint64_t claim_socket, const std::string& cgroup, const CgroupLineage& lineage) const {
-  // Also where that claim is over: it is not another's then.
+  // Even if that claim has ended: no other claim applies then.
   if (claim_socket != 0) return claims_.FindId(claim_socket);
   return claims_.Match(cgroup, lineage);
 }
@@ -61,10 +60,10 @@ Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool d
   if (!dry_run && claim_sockets_.close && !put->claim->has_socket) claim_sockets_.close(*put->claim);
   if (dry_run) return PutClaimResult{put->claim, put->is_new};
   Metrics().Claims().Put(put->claim, UnixMs());
-  FollowClaims(ClaimText(*put->claim) + " was put " + Text(by));
+  ApplyClaims(ClaimText(*put->claim) + " was put " + Text(by));
   if (put->is_changed) journal_.ClaimPut(put->claim, put->is_new, ClientsOf(*put->claim), by);
   NoteClaim(put->claim->id, Urgency::kNow);
-  AwaitClaims();
+  ArmClaimsTimer();
   return PutClaimResult{put->claim, put->is_new};
 }
 
@@ -77,7 +76,7 @@ ClaimPtr Core::DeleteClaim(const std::string& name, const Actor& by) {
 void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency) {
   if (ended.empty()) return;
   const std::uint64_t now = MonotonicNs();
-  // They are in the table no more.
+  // Clients whose claim is no longer in the table.
   for (const auto& [id, client] : registry_.Clients())
     if (client->claim != nullptr && claims_.FindId(client->claim->id) == nullptr) Metrics().Settle(*client, now);
   for (const ClaimPtr& claim : ended) {
@@ -85,7 +84,7 @@ void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why,
     NoteClaim(claim->id, urgency);
     if (claim_sockets_.close) claim_sockets_.close(*claim);
   }
-  FollowClaims((ended.size() == 1 ? ClaimText(*ended.front()) : std::string("its claim")) + " has ended: " + why);
+  ApplyClaims((ended.size() == 1 ? ClaimText(*ended.front()) : std::string("its claim")) + " has ended: " + why);
 }
 
 void Core::EndAccount(const Claim& claim, const std::string& why) {
@@ -104,7 +103,7 @@ const ClaimAccounts& Core::SettledAccounts() {
 void Core::AccountForClaims(std::uint64_t now_ns) {
   std::size_t read = 0;
   const auto& clients = registry_.Clients();
-  for (std::size_t i = 0; i < clients.size() && read < kAccountedPerLook; ++i) {
+  for (std::size_t i = 0; i < clients.size() && read < kLedgersPerCheck; ++i) {
     auto next = clients.upper_bound(accounted_client_);
     if (next == clients.end()) next = clients.begin();
     accounted_client_ = next->first;
@@ -118,27 +117,27 @@ void Core::AccountForClaims(std::uint64_t now_ns) {
     NoteClaim(claim, Urgency::kSoon);
 }
 
-void Core::LookAtClaims(std::uint64_t now_ns) {
+void Core::EndStaleClaims(std::uint64_t now_ns) {
   EndClaims(claims_.RemoveExpired(now_ns), "its time ran out, and it was not put again", Urgency::kSoon);
   EndClaims(claims_.RemoveGone(cgroups_), "its cgroup is gone", Urgency::kSoon);
 }
 
-void Core::AwaitClaims() {
+void Core::ArmClaimsTimer() {
   if (claims_.All().empty() || is_stopped_) return;
   const std::uint64_t now = MonotonicNs();
   const std::uint64_t expiry = claims_.NextExpiryNs();
-  const std::uint64_t due = std::min(now + kLookNs, expiry == 0 ? now + kLookNs : std::max(now, expiry));
-  // Those who put claims all the time do not put it off.
+  const std::uint64_t due = std::min(now + kCheckNs, expiry == 0 ? now + kCheckNs : std::max(now, expiry));
+  // Claims that are put all the time must not postpone it.
   if (claims_due_ns_ != 0 && claims_due_ns_ <= due) return;
   claims_due_ns_ = due;
   claims_timer_.expires_after(std::chrono::nanoseconds(due - now));
   claims_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     claims_due_ns_ = 0;
-    const std::uint64_t look = MonotonicNs();
-    LookAtClaims(look);
-    AccountForClaims(look);
-    AwaitClaims();
+    const std::uint64_t checked = MonotonicNs();
+    EndStaleClaims(checked);
+    AccountForClaims(checked);
+    ArmClaimsTimer();
   });
 }
 
@@ -149,13 +148,13 @@ std::size_t Core::ClientsOf(const Claim& claim) const {
   return count;
 }
 
-void Core::FollowClaims(const std::string& why) {
+void Core::ApplyClaims(const std::string& why) {
   const std::uint64_t now = MonotonicNs();
   std::vector<Client*> affected;
   for (const auto& [id, client] : registry_.Clients()) {
     ClaimPtr claim = ClaimOf(*client);
     if (claim == client->claim) continue;
-    // What it did so far is of the claim that it had.
+    // What it did so far counts for the claim that it had.
     Metrics().Settle(*client, now);
     SetClaim(*client, std::move(claim));
     client->own = EffectiveOf(*client, config_);
@@ -181,9 +180,9 @@ bool Core::RestoreClaim(Claim claim, ClaimAccount account) {
   if (const ClaimPtr restored = claims_.FindId(id); is_restored && restored->has_socket && claim_sockets_.open) {
     if (const auto opened = claim_sockets_.open(*restored); !opened) journal_.NoClaimSocket(*restored, opened.error());
   }
-  if (is_restored && claims_.All().size() == 1) AwaitClaims();
+  if (is_restored && claims_.All().size() == 1) ArmClaimsTimer();
   if (const ClaimAccount* const known = Accounts().Find(id); known != nullptr && claims_.FindId(id) == nullptr)
-    EndAccount(*ClaimPtr(known->claim), "its time ran out, or its cgroup went, while no daemon ran");
+    EndAccount(*ClaimPtr(known->claim), "its time ran out, or its cgroup disappeared, while no daemon ran");
   return is_restored;
 }
 

@@ -1,5 +1,5 @@
-// Core's part in a restart: puts the clients, settings and policy of an earlier daemon back into force. Thread rule:
-// the daemon's one thread.
+// Core's part in a restart: restores the clients, settings and policy of an earlier daemon. Thread rule: the daemon's
+// one thread.
 #include "common/clock.h"
 #include "daemon/core.h"
 #include "daemon/registry/effective.h"

@@ -1,5 +1,5 @@
-// What the gRPC services share: the daemon's parts, and the way to their thread from gRPC's threads. Thread rule: Post
-// from any thread; all else on the daemon's one thread.
+// What the gRPC services share: the daemon's parts, and Post, which leads from gRPC's threads to theirs. Thread rule:
+// Post from any thread; everything else on the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

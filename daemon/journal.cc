@@ -12,7 +12,7 @@
 namespace xschedd {
 namespace {
 
-// How many clients an operation's line names.
+// How many clients a line about an operation names.
 constexpr std::size_t kNamedClients = 16;
 
 Event EventNow(EventKind kind, std::string text) {
@@ -98,29 +98,29 @@ void Journal::Queue(EventKind kind, const Client& client, std::uint64_t queue) {
 bool Journal::Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines) {
   const Effective& after = client.effective;
   const std::uint64_t pid = client.identity.pid;
-  const bool reranked = after.priority != before.priority;
-  const bool reweighted = after.weight != before.weight;
-  const bool relaxed = after.latency != before.latency;
-  if (!reranked && !reweighted && !relaxed) return false;
+  const bool is_other_priority = after.priority != before.priority;
+  const bool is_other_weight = after.weight != before.weight;
+  const bool is_other_latency = after.latency != before.latency;
+  if (!is_other_priority && !is_other_weight && !is_other_latency) return false;
   std::string note;
-  const bool told = TakeDetail(lines, client, &note);
-  if (reranked) {
-    if (told) {
+  const bool is_logged = TakeDetail(lines, client, &note);
+  if (is_other_priority) {
+    if (is_logged) {
       SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", pid, before.priority,
                   after.priority, SourceText(after.source), after.limited, why, note);
     }
     events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
   }
-  if (reweighted) {
-    if (told) {
+  if (is_other_weight) {
+    if (is_logged) {
       SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", pid, before.weight,
                   after.weight, SourceText(after.weight_source), after.weight_limited, why, note);
     }
     events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
   }
-  if (relaxed) {
+  if (is_other_latency) {
     const std::string latency(LatencyText(after.latency));
-    if (told) {
+    if (is_logged) {
       SPDLOG_INFO("latency changed pid={} to={} source={} reason=\"{}\"{}", pid, latency,
                   SourceText(after.latency_source), why, note);
     }
@@ -153,8 +153,7 @@ void Journal::ClaimPut(const ClaimPtr& put, bool is_new, std::size_t clients, co
   const std::string verb = is_new ? "put" : "changed";
   SPDLOG_INFO(
       "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} group=\"{}\" ttl_ms={} "
-      "socket={} "
-      "clients={} {}",
+      "socket={} clients={} {}",
       verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
       number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
       claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
@@ -174,8 +173,7 @@ void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
     labels += (labels.empty() ? "" : ",") + name + "=" + value;
   SPDLOG_INFO(
       "claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} gpu_time_ms={} held_ms={} launches={} "
-      "untracked_ms={} "
-      "lasted_ms={} labels=\"{}\" reason=\"{}\"",
+      "untracked_ms={} lasted_ms={} labels=\"{}\" reason=\"{}\"",
       claim.name, LabelText(claim), claim.cgroup, clients, usage.gpu_ns / policy::kNsPerMs,
       usage.held_ns / policy::kNsPerMs, usage.launches, usage.untracked_ns / policy::kNsPerMs,
       account.ended_unix_ms - std::min(account.began_unix_ms, account.ended_unix_ms), labels, account.end_reason);
@@ -212,7 +210,8 @@ void Journal::PolicyRestored(const policy::Settings& settings) {
 void Journal::GuardIsOff() {
   SPDLOG_WARN(
       "the starvation guard is off: a less important client may starve, and a more important one that waits for it "
-      "(a pipe, a barrier) then waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
+      "(on a pipe, at a barrier) then waits for ever; turn it on by `xschedctl policy set --guard 10ms` or "
+      "guard_ms_per_s");
 }
 
 void Journal::ObservesOnly() {
@@ -221,7 +220,7 @@ void Journal::ObservesOnly() {
 }
 
 void Journal::ReloadFailed(const Error& error) {
-  SPDLOG_ERROR("reload failed, the old configuration stays error=\"{}\"", error.Line());
+  SPDLOG_ERROR("reload failed, and the old configuration stays in force error=\"{}\"", error.Line());
 }
 
 void Journal::Reloaded(const std::string& file, std::size_t clients_changed, std::size_t clients_moved,

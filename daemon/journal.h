@@ -20,8 +20,8 @@ namespace xschedd {
 
 class Journal {
  public:
-  // The limit that a line about a client counts against: its user's, or the common one for details if another line
-  // already says who did it (an operation, a reload).
+  // The limit that a line about a client counts against: its user's, or, if another line already says who did it (an
+  // operation, a reload), the common one for details.
   enum class LinesOf { kItself, kOperation };
 
   explicit Journal(EventLog& events) : events_(events) {}
@@ -35,12 +35,12 @@ class Journal {
   void Attached(const Attachment& attachment, std::uint64_t now_ns);
   // kQueueCreated, kQueueDestroyed
   void Queue(EventKind kind, const Client& client, std::uint64_t queue);
-  // The client's effective settings were `before`. False: nothing has changed.
+  // The client's effective settings were `before`. False: they are the same.
   bool Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines);
   void GroupChanged(const Client& client, const std::string& before);
   void Hold(const Client& client, bool hold, const Actor& by);
 
-  // ---- claims; `clients`: how many have it now
+  // ---- claims; `clients`: how many clients have it now
   void ClaimPut(const ClaimPtr& claim, bool is_new, std::size_t clients, const Actor& by);
   static void NoClaimSocket(const Claim& claim, const Error& error);
   void ClaimEnded(const ClaimAccount& account, std::size_t clients);

@@ -1,4 +1,4 @@
-// xschedd: the daemon. Options, start, exit codes.
+// xschedd, the daemon: options, start, exit codes.
 //
 //   0  stopped by SIGTERM or SIGINT; --version, --help, --check-config with a good file
 //   1  cannot start: sockets, gRPC, another daemon
@@ -42,10 +42,10 @@ struct Options {
   bool version = false;
 };
 
-// Enough for the daemon itself and some clients. gRPC ends the process if it gets no descriptor at its start.
+// Enough for the daemon itself and some clients (connections/connections.cc says how many each takes). gRPC aborts the
+// process if it gets no descriptor when it starts.
 constexpr rlim_t kMinDescriptors = 64;
 
-// For the number per client see kDescriptorsEach in connections/connections.cc.
 Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
@@ -59,32 +59,32 @@ Result<void> RaiseDescriptorLimit() {
   return {};
 }
 
-// Out of memory, the daemon ends and is restarted by its supervisor; clients run freely meanwhile. An exception could
-// pass through gRPC's frames and leave its work half done: gRPC was seen to swallow some and then answer nobody.
+// Out of memory, the daemon ends, and its supervisor restarts it; clients run freely meanwhile. An exception would pass
+// through gRPC's frames and leave its work half done: gRPC was seen to swallow some, and to answer nobody afterwards.
 [[noreturn]] void ExitWithoutMemory() {
   constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
-  SayLast(kLine);
+  WriteLastLine(kLine);
   std::abort();
 }
 
-int Complain(const Error& error, ExitCode code) {
+int PrintError(const Error& error, ExitCode code) {
   std::fprintf(stderr, "xschedd: %s\n", error.Line().c_str());
   return code;
 }
 
 int Serve(const Options& options) {
-  if (const auto log = StartLog(options.log_level); !log) return Complain(log.error(), kExitUsage);
+  if (const auto log = StartLog(options.log_level); !log) return PrintError(log.error(), kExitUsage);
   struct AtEnd {
     ~AtEnd() { EndLog(); }
   } const at_end;
   if (!options.policy.empty() && !policy::NameFrom(options.policy)) {
-    return Complain({"there is no policy \"" + options.policy + "\"", "choose " + policy::NamesText()}, kExitUsage);
+    return PrintError({"there is no policy \"" + options.policy + "\"", "choose " + policy::NamesText()}, kExitUsage);
   }
   const bool is_default = options.config.empty();
   const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy,
                             options.software_gpu};
   auto config = source.Load();
-  if (!config) return Complain(config.error(), kExitConfig);
+  if (!config) return PrintError(config.error(), kExitConfig);
   if (options.check_config) {
     for (const std::string& file : config->files)
       std::printf("%s: good\n", OneLine(file).c_str());
@@ -93,18 +93,18 @@ int Serve(const Options& options) {
   }
   std::set_new_handler(&ExitWithoutMemory);
   ExitWithoutThreads();
-  // Otherwise each of gRPC's many threads would get its own heap and keep what a thousand clients once needed.
+  // Otherwise each of gRPC's many threads has its own heap, which keeps what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();
   // A write to a connection that just closed must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
-  if (const auto raised = RaiseDescriptorLimit(); !raised) return Complain(raised.error(), kExitStart);
+  if (const auto raised = RaiseDescriptorLimit(); !raised) return PrintError(raised.error(), kExitStart);
   auto passed = TakePassedDescriptors();
-  if (!passed) return Complain(passed.error(), kExitStart);
+  if (!passed) return PrintError(passed.error(), kExitStart);
   auto sockets = ListeningSockets::Open(RuntimeDir(options.runtime_dir), *passed);
-  if (!sockets) return Complain(sockets.error(), kExitStart);
+  if (!sockets) return PrintError(sockets.error(), kExitStart);
   Server server(source, std::move(*config), std::move(*sockets));
-  if (const auto started = server.Start(std::move(*passed)); !started) return Complain(started.error(), kExitStart);
+  if (const auto started = server.Start(std::move(*passed)); !started) return PrintError(started.error(), kExitStart);
   server.Run();
   return kExitOk;
 }
@@ -113,14 +113,15 @@ int Main(int argc, char** argv) {
   Options options;
   CommandSyntax syntax("xschedd: priorities for the processes that use this machine's GPUs");
   syntax.AddOption("--runtime-dir", options.runtime_dir,
-                   "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
-  syntax.AddOption("--config", options.config,
-                   "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
+                   "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, else /run/xschedd");
+  syntax.AddOption(
+      "--config", options.config,
+      "configuration file, which must exist; default, which may be absent: " + std::string(kDefaultConfigPath));
   syntax.AddOption("--policy", options.policy, "policy, overriding the configuration: " + policy::NamesText());
   syntax.AddOption("--log-level", options.log_level, "trace, debug, info, warning, error or off",
                    {.shows_default = true});
   syntax.AddFlag("--software-gpu", options.software_gpu,
-                 "accept devices as clients describe them, overriding the configuration: for a software GPU");
+                 "accept devices as clients describe them, for a software GPU; overrides the configuration");
   syntax.AddFlag("--check-config", options.check_config, "check the configuration and exit");
   syntax.AddFlag("--version", options.version, "print the version and exit");
   if (const std::optional<int> status = syntax.ReadOrPrint(argc, argv)) return *status == 0 ? kExitOk : kExitUsage;

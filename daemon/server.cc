@@ -91,7 +91,7 @@ void Server::GiveBack(Connection& connection) {
 }
 
 Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
-  // Before all else: from here on gates bind again.
+  // First: from here on gates bind again.
   state_.Restore(std::move(passed));
   connections_.AcceptShims(core_.IsEnabled());
   auto serving = StartServing(clients_, [this](std::string peer) {
@@ -144,7 +144,7 @@ void Server::ServeMetrics() {
   metrics_http_.Start(std::move(*listening));
   SPDLOG_INFO("metrics are served address=\"{}\"", metrics_http_.Address());
   if (!address->IsLoopback())
-    SPDLOG_WARN("anybody who can reach this address, also from other machines, can read the metrics");
+    SPDLOG_WARN("anybody who can reach this address, even from other machines, can read the metrics");
 }
 
 void Server::StopMetrics() {
@@ -203,8 +203,8 @@ void Server::Stop() {
   StopMetrics();
   metrics_.Stop();
   connections_.CloseAll();
-  // gRPC may wait for ever if it once ran out of memory, and the log if nobody reads it. All that matters to others is
-  // done by now.
+  // gRPC may wait for ever if it once ran out of memory, and so may the log if nobody reads it. All that matters to
+  // others is done by now.
   std::thread([] {
     std::this_thread::sleep_for(kStopLimit);
     std::quick_exit(EXIT_SUCCESS);
@@ -213,7 +213,7 @@ void Server::Stop() {
   stopper_ = std::thread([this] {
     clients_.rpc->Stop();
     admins_.rpc->Stop();
-    // Posted behind what the reactors left there: the loop frees each.
+    // Posted behind what the reactors left in the loop, which frees them.
     boost::asio::post(io_, [this] { io_.stop(); });
   });
 }

@@ -53,7 +53,7 @@ class Server {
   // Gives a shim's connection its memory; GiveBack takes it back if the connection gets no session.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
-  // Serves on systemd's socket or the configured address. The daemon runs on if it cannot have that address.
+  // Serves on systemd's socket or the configured address. Without the address the daemon runs on.
   void ServeMetrics();
   void StopMetrics();
   void AwaitSignal();
@@ -80,7 +80,7 @@ class Server {
   AdminOperations operations_;
   MetricsCollector metrics_;
   MetricsHttp metrics_http_;
-  // The settings for which an address was opened or tried; none: systemd's socket is served, or none was wanted yet.
+  // The settings by which an address was opened or tried; none: systemd's socket is served, or none was wanted yet.
   std::optional<MetricsSettings> metrics_served_;
   Served clients_;
   Served admins_;

@@ -1,11 +1,10 @@
-// The daemon's pthread_create, which also replaces the C library's for all libraries: ends the daemon if a thread
-// cannot be started.
+// The daemon's pthread_create, which replaces the C library's in all libraries: it ends the daemon if a thread cannot
+// be started.
 //
-// gRPC 1.51 gives each pool thread its own queue, and goes on queueing for a thread that it could not start
+// gRPC 1.51 gives each pool thread its own queue, and keeps queueing for a thread that it could not start
 // (src/core/lib/iomgr/executor.cc ignores the result). Connections then stay half closed for good, and their
 // descriptors leak; seen in tests/fault, `enomem`. A daemon that ends is restarted within milliseconds and resumes
-// where it was (daemon/state); clients run freely meanwhile.
-// Thread rule: any thread.
+// where it was (daemon/state); clients run freely meanwhile. Thread rule: any thread.
 #include "daemon/threads.h"
 
 #include <dlfcn.h>
@@ -38,8 +37,8 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
   static const auto create = reinterpret_cast<xschedd::Create>(::dlsym(RTLD_NEXT, "pthread_create"));
   const int error = create(thread, attributes, run, argument);
   if ((error == EAGAIN || error == ENOMEM) && xschedd::ends) {
-    xschedd::SayLast(
-        "xschedd: cannot start a thread; exits, so that systemd starts it again; raise TasksMax and MemoryMax of "
+    xschedd::WriteLastLine(
+        "xschedd: cannot start a thread, and exits so that systemd restarts it; raise TasksMax and MemoryMax of "
         "xschedd.service\n");
     ::_exit(EXIT_FAILURE);
   }

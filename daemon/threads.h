@@ -1,9 +1,9 @@
-// Handles failure to start a thread. Thread rule: main, before there are threads.
+// Ends the daemon if a thread cannot be started. Thread rule: main, before there are threads.
 #pragma once
 
 namespace xschedd {
 
-// From now on, if any thread cannot be started, also by a library, the process ends with one line and exit code 1.
+// From now on the process ends with one line and exit code 1 if any thread, even a library's, cannot be started.
 void ExitWithoutThreads();
 
 }  // namespace xschedd

@@ -17,7 +17,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// A call that costs the daemon more than others counts as several.
+// An expensive call counts as several.
 constexpr std::size_t kClientsPerCall = 50;
 constexpr std::uint64_t kExtraCallsForExplain = 4;
 

@@ -1,5 +1,5 @@
-// What each Admin call does, from its protobuf request to its response; called by admin_service.h. An administrator
-// sees and changes every client. A user (Actor::is_admin is false) sees and changes only its own, and is told how many
+// What each Admin call does, from its protobuf request to its response; admin_service.h calls it. An administrator sees
+// and changes every client. A user (Actor::is_admin is false) sees and changes only its own; the answer says how many
 // others were left out. Thread rule: the daemon's one thread.
 #pragma once
 
@@ -49,7 +49,7 @@ class AdminOperations {
     std::uint32_t left_out = 0;  // clients of other users, which the caller may not change
   };
   grpc::Status Select(const Actor& by, const v1::Selector& selector, Selected& selected);
-  // Charges a user's quota of calls by the number of clients that the call is about.
+  // Charges a user's quota of calls by the number of clients that the call concerns.
   void ChargeFor(const Actor& by, std::size_t clients);
   grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                           v1::ChangeResponse& response);

@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// If more events than this wait for a slow watcher, further ones are dropped, and the watcher is told how many.
+// While this many events wait for a slow watcher, further ones are dropped; a LOST event says how many.
 constexpr std::size_t kMaxWaiting = 8192;
 
 }  // namespace
@@ -76,7 +76,7 @@ grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* 
   return reactor;
 }
 
-// One WatchEvents call. Constructed on a gRPC thread; everything else runs on the daemon's one thread.
+// One WatchEvents call. The constructor runs on a gRPC thread, everything else on the daemon's one thread.
 class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public EventSink {
  public:
   EventWatcher(Host& host, bool is_admin, std::string peer, bool replay) : host_(host) {
@@ -140,7 +140,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     subscribed_ = true;
   }
 
-  // A user sees what happens to its own clients, and what an administrator changes for all.
+  // A user sees events of its own clients, and what an administrator changes for all.
   bool MayBeShown(const Event& event) const {
     if (by_.is_admin || by_.may_read_all) return true;
     if (event.principal != nullptr) return MayManage(caller_, event.uid, *event.principal);
@@ -164,7 +164,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     memory_.Remove(waiting_.front().cost);
     waiting_.pop_front();
     if (!ok) return End(grpc::Status::CANCELLED);
-    // Reports dropped events in their place: after all events that were kept before them.
+    // Reports dropped events where they are missing: after all events that were kept before them.
     if (lost_ != 0) {
       v1::Event lost;
       lost.set_kind(v1::EVENT_KIND_LOST);

@@ -1,6 +1,6 @@
-// xschedd.v1.Admin, as one of the two sockets serves it: moves each call to the daemon's one thread, checks whether its
-// socket allows it (rights.h) and whether its uid has calls left (quotas.h), and passes it to AdminOperations. Thread
-// rule: gRPC's threads; the operations run on the daemon's one thread.
+// xschedd.v1.Admin on one of the two sockets: moves each call to the daemon's one thread, checks whether the socket
+// allows it (rights.h) and whether the caller has calls left (quotas.h), and passes it to AdminOperations. Thread rule:
+// gRPC's threads; the operations run on the daemon's one thread.
 #pragma once
 
 #include <functional>
@@ -45,7 +45,7 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
 #undef XSCHEDD_UNARY
 
-  // Not in AdminOperations, since it is not answered at once.
+  // Not in AdminOperations, because it does not answer at once.
   grpc::ServerUnaryReactor* GetMetrics(grpc::CallbackServerContext* context, const v1::GetMetricsRequest* request,
                                        v1::MetricsText* response) override;
 
@@ -58,15 +58,15 @@ class AdminService final : public v1::Admin::CallbackService {
                                 Response* response,
                                 grpc::Status (AdminOperations::*operation)(const Actor&, const Request&, Response&)) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    // Request and response live until Finish. No `this` is captured: with -fsanitize=undefined, GCC 12 calls a member
-    // pointer on a member of it through a temporary that it never initialises.
+    // Request and response live until Finish. `this` is not captured: with -fsanitize=undefined, GCC 12 calls a member
+    // pointer on one of its members through a temporary that it never initialises.
     host_.Post([&host = host_, &operations = operations_, is_admin = is_admin_, rpc, reactor, request, response,
                 operation, peer = context->peer()] {
       Actor by;
       grpc::Status status = Authorise(host, is_admin, peer, rpc, by);
       if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
       if constexpr (requires { response->set_not_saved(std::string()); }) {
-        // The answer waits until the change is saved, so that no restart loses what a caller was told is in effect.
+        // The answer waits until the change is saved: no restart may lose what a caller has been told is in effect.
         host.state.WhenSaved([reactor, response, status](const Result<void>& saved) {
           if (!saved) response->set_not_saved(saved.error().Line());
           reactor->Finish(status);

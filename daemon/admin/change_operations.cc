@@ -14,11 +14,11 @@ using grpc::Status;
 using grpc::StatusCode;
 
 std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
-  // If no gate had to be written, the request was already in effect when the call came.
+  // If no gate had to be written, the change was in effect when the call began.
   return std::max(scheduler.LastWriteNs(), began_ns);
 }
 
-// For a user whose setting is kept, but is not in effect now.
+// Says why a setting that is kept is not in effect now.
 void NoteOverridden(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
   if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " overrides it");
   if (source == PrioritySource::kClaim) change.set_note("kept; the " + what + " of its claim overrides it");
@@ -50,8 +50,8 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
       ++selected.left_out;
     }
   }
-  // A caller that names a process means exactly that one, and gets the error; one that names a kind of client means its
-  // own clients of that kind.
+  // A caller that names a process means that process, and gets an error. One that names a kind of client means its own
+  // clients of that kind.
   if (other != nullptr && !selector.pid().empty()) return NotYours(core_, by, other->identity, *other->principal);
   if (other != nullptr && selected.clients.empty()) {
     return Denied(core_, by,

@@ -1,4 +1,4 @@
-// The calls by which a fleet's engine says what applies to its jobs and containers: claims (registry/claim.h).
+// The calls about claims (registry/claim.h), by which a fleet's engine says what applies to its jobs and containers.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// A claim binds users' processes, so only root puts one; members of group xschedd only list them.
+// A claim binds users' processes, so only root may put one; members of group xschedd only list them.
 bool MayClaim(const Actor& by) {
   return by.is_admin && (by.uid == 0 || by.uid == ::geteuid());
 }

@@ -28,11 +28,19 @@ v1::PrioritySource SourceOf(const Effective& effective) {
 }
 
 v1::ClientState StateOf(const Attachment& attachment) {
-  if (!attachment.gate.tracked) return v1::CLIENT_STATE_UNTRACKED;
-  if (attachment.silent) return v1::CLIENT_STATE_SILENT;
-  if (!attachment.busy) return v1::CLIENT_STATE_IDLE;
-  if (attachment.reason.is_observed) return v1::CLIENT_STATE_OBSERVED;
-  return attachment.gate.held ? v1::CLIENT_STATE_HELD : v1::CLIENT_STATE_RUNNING;
+  switch (attachment.PhaseNow()) {
+    case Phase::kUntracked:
+      return v1::CLIENT_STATE_UNTRACKED;
+    case Phase::kSilent:
+      return v1::CLIENT_STATE_SILENT;
+    case Phase::kIdle:
+      return v1::CLIENT_STATE_IDLE;
+    case Phase::kRunning:
+      return v1::CLIENT_STATE_RUNNING;
+    case Phase::kHeld:
+      return attachment.reason.is_observed ? v1::CLIENT_STATE_OBSERVED : v1::CLIENT_STATE_HELD;
+  }
+  return v1::CLIENT_STATE_UNSPECIFIED;
 }
 
 std::string HeldFor(const Attachment& attachment) {

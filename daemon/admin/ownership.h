@@ -1,5 +1,4 @@
-// Which clients a caller may change, and the answer to a caller who may not. Thread rule: the daemon's one
-// thread.
+// Which clients a caller may change, and the answer if it may not. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <grpcpp/support/status.h>

@@ -15,8 +15,8 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// Takes all settings of the request; on an error, `settings` must not be used.
-Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings& settings) {
+// Applies all settings of the request; after an error, `settings` must not be used.
+Result<void> ApplySettings(const v1::SetPolicyRequest& request, policy::Settings& settings) {
   for (const auto& [key, value] : request.settings()) {
     if (policy::RowFrom(key) == nullptr)
       return Fail("there is no setting \"" + CleanText(key, 64) + "\"", "xschedctl policy set --help lists them");
@@ -25,12 +25,12 @@ Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings&
     const auto value = FindSetting(row, request);
     if (!value) return tl::unexpected<Error>(value.error());
     if (!*value) continue;
-    if (Result<void> taken = policy::Set(row, **value, settings); !taken) return taken;
+    if (Result<void> set = policy::Set(row, **value, settings); !set) return set;
   }
   return {};
 }
 
-// What a restart would set `key` ("policy.turn_ms") to, and where that comes from.
+// An error that says what a restart would set `key` ("policy.turn_ms") to, and where that comes from.
 Error NotInFiles(const std::string& key, const std::string& value, const Config& files) {
   const std::string would_be = key + " would be " + value + " after a restart";
   const auto place = files.places.find(key);
@@ -75,8 +75,8 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
     }
     settings.name = *name;
   }
-  if (Result<void> taken = TakeSettings(request, settings); !taken) {
-    return {StatusCode::INVALID_ARGUMENT, taken.error().Line()};
+  if (Result<void> applied = ApplySettings(request, settings); !applied) {
+    return {StatusCode::INVALID_ARGUMENT, applied.error().Line()};
   }
   std::optional<Config> files;
   if (request.in_files()) {

@@ -8,7 +8,7 @@
 
 namespace xschedd {
 
-// Whether it names no client and does not say "all".
+// Whether it has no condition and not `all`.
 bool IsEmpty(const v1::Selector& selector);
 
 // Whether the client matches all that is set; an empty selector matches none.

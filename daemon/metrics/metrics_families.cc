@@ -71,9 +71,8 @@ void ForClaims(const Sources& from, const Write& write) {
   if (claims.IsUsed()) write(kOtherClaims, claims.Rest());
 }
 
-std::string LabelOf(const Claim& claim, const char* name) {
-  const auto found = claim.labels.find(name);
-  return found == claim.labels.end() ? std::string() : CleanText(found->second, kClaimLabelBytes);
+std::string ShortLabel(const Claim& claim, const char* name) {
+  return CleanText(LabelOf(claim, name), kClaimLabelBytes);
 }
 
 // When the daemon started, in s of the current wall clock.
@@ -246,11 +245,11 @@ constexpr MetricWriter kWriters[] = {
        for (const std::uint64_t id : MeterOf(from).Claims().Series()) {
          const Claim& claim = *MeterOf(from).Claims().Find(id)->claim;
          out.Sample({{kClaim, claim.name},
-                     {"namespace", LabelOf(claim, "namespace")},
-                     {"pod", LabelOf(claim, "pod")},
-                     {"job", LabelOf(claim, "job")},
-                     {"step", LabelOf(claim, "step")},
-                     {"user", LabelOf(claim, "user")}},
+                     {"namespace", ShortLabel(claim, "namespace")},
+                     {"pod", ShortLabel(claim, "pod")},
+                     {"job", ShortLabel(claim, "job")},
+                     {"step", ShortLabel(claim, "step")},
+                     {"user", ShortLabel(claim, "user")}},
                     1u);
        }
      }},
@@ -289,7 +288,7 @@ constexpr MetricWriter kWriters[] = {
        }
      }},
     {{"xschedd_held_time_seconds", MetricType::kCounter, "seconds",
-      "Time for which clients had work and a shut gate, also of holds that last."},
+      "Time for which clients had work and a shut gate, including holds that still last."},
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        if (const Row row = RowAt(from, place)) {
@@ -304,7 +303,7 @@ constexpr MetricWriter kWriters[] = {
          out.Histogram({{kDevice, row.device}, {kClass, row.klass}}, row.account->holds);
        }
      }},
-    {{"xschedd_longest_hold_seconds", MetricType::kGauge, "seconds", "How long the longest hold of the present lasts."},
+    {{"xschedd_longest_hold_seconds", MetricType::kGauge, "seconds", "How long the longest present hold has lasted."},
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        if (const Row row = RowAt(from, place)) {

@@ -1,4 +1,4 @@
-// An attachment: one client on one device (the policy's "tenant"), and what the daemon knows about that pair. The
+// An attachment: one client on one device (the policy's "tenant"), and what the daemon knows about the two. The
 // registry makes and removes it; the scheduler and the recorder keep it up to date. Thread rule: the daemon's one
 // thread.
 #pragma once
@@ -23,11 +23,11 @@ struct Attachment {
   Client* client = nullptr;
   Device* device = nullptr;
   std::uint32_t slot = 0;
-  Principal payer;                  // for whom it counts, as it was when it was made (Registry::PayerOf)
-  bool is_restored = false;         // from before a restart, and its client has not reported it again yet
+  Principal payer;                  // whose quota it counts against, from its creation (Registry::PayerOf)
+  bool is_restored = false;         // from before a restart, and not reported again by its client yet
   bool busy = false;                // false also for a client that has fallen silent
   bool waits = false;               // busy, and its host waits for the device
-  bool silent = false;              // was busy, and has not been heard of for too long (Client::silent_since_ns)
+  bool silent = false;              // was busy, and has not been heard from for too long (Client::silent_since_ns)
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the current burst
   BurstClock burst;
@@ -49,6 +49,13 @@ struct Attachment {
   // All holds, including the current one up to `now_ns`.
   std::uint64_t HeldNsAt(std::uint64_t now_ns) const {
     return held_ns + (held_since_ns != 0 ? now_ns - std::min(now_ns, held_since_ns) : 0);
+  }
+  // By gate and level.
+  Phase PhaseNow() const {
+    if (!gate.tracked) return Phase::kUntracked;
+    if (silent) return Phase::kSilent;
+    if (!busy) return Phase::kIdle;
+    return gate.held ? Phase::kHeld : Phase::kRunning;
   }
   // For the history: the time, and the GPU time in the client's ledger.
   Moment MomentAt(std::uint64_t now_ns) const;

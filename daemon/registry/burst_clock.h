@@ -1,6 +1,6 @@
 // How long the bursts of one client on one device take, from busy to idle: the time with an open gate, by the daemon's
-// clock. It includes whatever a burst waits for once it may run (work of others in flight, the wake-up of its thread,
-// its own host work). A client cannot falsify it except by being slow.
+// clock. It includes whatever a burst waits for once it may run: work of others in flight, the wake-up of its thread,
+// its own host work. A client cannot falsify it except by being slow.
 // Thread rule: the daemon's one thread.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Which cgroup a process is in, identified by something that is never reused: the inodes of the directories of its
-// path. A cgroup that is made again under an old name has another inode (kernfs never gives one out twice), and a
-// directory that has processes in it or below it cannot be removed. Only one hierarchy counts. Thread rule: any thread.
+// Which cgroup a process is in, identified by something that is never reused: the inodes of the directories on its
+// path. A cgroup that is made again under an old name has another inode (kernfs never reuses one), and a directory with
+// processes in or below it cannot be removed. Only one hierarchy counts. Thread rule: any thread.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace {
 constexpr char kBoardName[] = "xschedd-board";
 constexpr char kLedgerName[] = "xschedd-ledger";
 
-// What the kernel calls the file behind a descriptor: "/memfd:NAME (deleted)", "anon_inode:[eventfd]".
+// The kernel's name of the file behind a descriptor: "/memfd:NAME (deleted)", "anon_inode:[eventfd]".
 std::string KernelName(int fd) {
   char target[PATH_MAX];
   const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target);
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Channel>> Channel::Rebuild(const abi::Layout& layout, std
   SharedMemory board;
   SharedMemory ledger;
   UniqueFd eventfd;
-  // A service manager promises no order.
+  // A service manager guarantees no order.
   for (UniqueFd& fd : descriptors) {
     const std::string name = KernelName(fd.Get());
     UniqueFd* const place = name == MemfdName(kBoardName)    ? &board.fd

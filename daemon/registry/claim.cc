@@ -91,11 +91,6 @@ Result<void> CheckLabels(const ClaimLabels& labels) {
       "shorten them, or leave some out");
 }
 
-std::string ValueOf(const ClaimLabels& labels, const std::string& name) {
-  const auto found = labels.find(name);
-  return found == labels.end() ? std::string() : found->second;
-}
-
 }  // namespace
 
 Result<void> Check(const Claim& claim) {
@@ -129,14 +124,18 @@ Result<void> Check(const Claim& claim) {
   return CheckLabels(claim.labels);
 }
 
+std::string LabelOf(const Claim& claim, const std::string& name) {
+  const auto found = claim.labels.find(name);
+  return found == claim.labels.end() ? std::string() : found->second;
+}
+
 std::string LabelText(const Claim& claim) {
-  const auto label = [&](const char* name) { return ValueOf(claim.labels, name); };
-  if (const std::string job = label("job"); !job.empty()) {
-    const std::string step = label("step");
+  if (const std::string job = LabelOf(claim, "job"); !job.empty()) {
+    const std::string step = LabelOf(claim, "step");
     return "job " + job + (step.empty() ? "" : "." + step);
   }
-  const std::string pod = label("pod");
-  const std::string space = label("namespace");
+  const std::string pod = LabelOf(claim, "pod");
+  const std::string space = LabelOf(claim, "namespace");
   if (pod.empty()) return {};
   return "pod " + (space.empty() ? "" : space + "/") + pod;
 }

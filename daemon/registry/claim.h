@@ -1,7 +1,6 @@
-// A claim: what a fleet's engine (Slurm, Kubernetes) has told this node about a job or a container, usually before it
-// starts. It says to which processes it applies (those that connect from a cgroup or below it, or through the claim's
-// own socket), what applies to them, and for how long. claim_table.h keeps all claims. Thread rule: values; pure
-// functions.
+// A claim: what a fleet's engine (Slurm, Kubernetes) tells this node about a job or a container, usually before it
+// starts. It says which processes it applies to (those that connect from a cgroup or below it, or through the claim's
+// own socket), what they get, and for how long. claim_table.h keeps all claims. Thread rule: values; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +29,11 @@ using ClaimLabels = std::map<std::string, std::string>;
 
 struct Claim {
   std::string name;
-  std::string cgroup;              // as in /proc/PID/cgroup; empty: it applies only to what connects through its socket
+  std::string cgroup;              // as in /proc/PID/cgroup; empty: it applies only to connections through its socket
   std::uint64_t cgroup_inode = 0;  // of its directory when the claim was put (cgroups.h)
   bool has_socket = false;         // of its own (connections/claim_sockets.h)
   std::optional<int> priority;
-  std::optional<int> ceiling;  // the most that rules, users and hints give; replaces the uid's default ceiling
+  std::optional<int> ceiling;  // the most that rules, users and hints can give; replaces the uid's default ceiling
   std::optional<std::uint32_t> weight;
   std::optional<std::uint32_t> weight_ceiling;
   std::optional<Latency> latency;
@@ -51,8 +50,10 @@ using ClaimPtr = std::shared_ptr<const Claim>;
 // Refuses what is out of range. It does not check `id`, `cgroup_inode` and `expires_ns`, which the daemon sets itself.
 Result<void> Check(const Claim& claim);
 
-// What the claim is for, for people to read, from the labels job and step, or namespace and pod: "job 17.0",
-// "pod ml/web-1". Empty: it has no such label.
+// A label's value; empty: the claim has no such label.
+std::string LabelOf(const Claim& claim, const std::string& name);
+// What the claim is for, in words, from the labels job and step, or namespace and pod: "job 17.0", "pod ml/web-1".
+// Empty: it has no such label.
 std::string LabelText(const Claim& claim);
 // `claim "slurm-17.0" of job 17.0`
 std::string ClaimText(const Claim& claim);

@@ -28,10 +28,10 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
     return Fail("the cgroup " + claim.cgroup + " cannot be read", "try again");
   const ClaimPtr before = Find(claim.name);
   if (const auto other = by_cgroup_.find(claim.cgroup); other != by_cgroup_.end() && other->second != before) {
-    // That claim's cgroup may be gone without anybody having noticed yet.
+    // That claim's cgroup may be gone, and nobody has noticed yet.
     if (!IsGone(*other->second, inode_of)) {
       return Fail("cgroup " + claim.cgroup + " has claim \"" + other->second->name + "\" already",
-                  "put that one again, or remove it first");
+                  "put that claim again, or remove it first");
     }
   }
   if (before == nullptr && by_name_.size() >= kMaxClaims) {

@@ -1,5 +1,5 @@
-// All claims (claim.h): which one applies to a process, and which have ended. It decides from its arguments (the time,
-// the inodes of cgroups) and reads no clock and no file itself. Thread rule: one owner.
+// All claims (claim.h): which one applies to a process, and which have ended. It takes the time and the inodes of
+// cgroups as arguments, and reads no clock or file itself. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ class ClaimTable {
     bool is_new = false;
     bool is_changed = false;  // in more than its remaining time
   };
-  // Adds the claim, or replaces the one with its name. Refuses what claim.h refuses, a cgroup that does not exist or
-  // has a claim with another name, and more than kMaxClaims claims.
+  // Adds the claim, or replaces the one with its name. Refuses what Check (claim.h) refuses, a cgroup that does not
+  // exist or has a claim with another name, and more than kMaxClaims claims.
   Result<Put> Add(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns, bool dry_run = false);
   // Adds a claim that was saved before a restart. False: it is not valid, or has ended.
   bool Restore(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns);
-  // Gives this id to no other claim.
+  // Makes sure that no other claim gets this id.
   void Reserve(std::uint64_t id) { next_id_ = std::max(next_id_, id + 1); }
   // Null: there is none with this name.
   ClaimPtr Remove(const std::string& name);
@@ -35,8 +35,7 @@ class ClaimTable {
   // Removes those whose cgroup is gone, even if there is a new one with the same path.
   std::vector<ClaimPtr> RemoveGone(const CgroupInodeOf& inode_of);
 
-  // The claim of the innermost cgroup on the path that has one; null: none has. `lineage`: of the path, when that was
-  // read.
+  // The claim of the innermost cgroup on the path that has one; null: none has. `lineage`: the path's when it was read.
   ClaimPtr Match(std::string_view cgroup, const CgroupLineage& lineage) const;
   ClaimPtr Find(const std::string& name) const;
   ClaimPtr FindId(std::uint64_t id) const;

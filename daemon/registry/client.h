@@ -39,23 +39,23 @@ struct Queue {
   bool is_restored = false;       // as in Attachment
 };
 
-// Who gives a client's group its name, and so whose the name is: the client (a name of its uid and place), a rule that
-// users cannot choose to fit (of its uid, on the host and in all places), or claims (of all claims that give it).
+// Who names a client's group, and so how far the name reaches: the client (within its uid and place), a rule that users
+// cannot choose to match (within its uid, on the host and in all places), or claims (all claims that give the name).
 enum class GroupNamer { kClient, kRule, kClaims };
 
 // Identifies a group. The same name given by another uid, or in another place, is another group.
 struct GroupKey {
   std::optional<std::uint32_t> uid;  // none: claims gave the name, to clients of any principal
-  std::string place;                 // as in Principal; empty also for a rule's name
+  std::string place;                 // as in Principal; empty for a rule's name as well
   std::string name;
 
   auto operator<=>(const GroupKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 
 struct Group {
-  std::uint64_t id = 0;         // grows with arrival
-  std::string name;             // as listed; of a client without a group: "pid 4711"
-  std::optional<GroupKey> key;  // by which other clients join it; none: it is for one client alone
+  std::uint64_t id = 0;         // in order of arrival
+  std::string name;             // as listed; for a client without a group "pid 4711"
+  std::optional<GroupKey> key;  // by which other clients join it; none: for one client alone
   std::vector<Client*> clients;
   policy::GroupMemory memory;
   std::uint64_t visited = 0;  // the gatherer's mark while it builds a cluster
@@ -85,7 +85,7 @@ struct ClientIdentity {
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
-  std::string place;               // apart from claims (ProcessInfo)
+  std::string place;               // regardless of claims (ProcessInfo)
   bool is_cgroup_exact = false;    // as in ProcessInfo
   CgroupLineage cgroup_lineage;    // when it connected; empty: not known
   std::uint64_t claim_socket = 0;  // the id of the claim through whose socket it connected; 0: through client.sock
@@ -98,17 +98,17 @@ struct ClientIdentity {
 inline constexpr double kLateLinesPerSecond = 2;
 inline constexpr double kLateLinesBurst = 20;
 
-// How many calls went through ungated, by the passthrough rule that matched, as the configuration writes it.
+// How many calls went through ungated, by the passthrough rule that matched, as written in the configuration.
 using PassedCounts = std::map<std::string, std::uint64_t>;
-inline constexpr std::size_t kMaxPassedRules =
-    64;  // per client; calls that match further rules count only in the ledger's total
+// Per client; calls that match further rules count only in the ledger's total.
+inline constexpr std::size_t kMaxPassedRules = 64;
 
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
   Group* group = nullptr;
   std::string group_name;  // as the client gave it; empty: a group of its own
-  ClaimPtr claim;          // that applies to it; null: none
+  ClaimPtr claim;          // null: none applies
   PrincipalPtr principal;  // `owner` of its identity, and its place; set by SetClaim
   std::string runtime;
   std::string route;
@@ -133,10 +133,10 @@ struct Client {
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // its connection's; null: no shared memory, so it cannot be gated
-  std::uint32_t flagged_gates =
-      0;  // for the gate writer only: how many gates are held or tracked; while there is one, the lease is renewed
-  // Of a busy client: its ledger's renewal counter when last read, when that last changed, and since when the next
-  // renewal is overdue, so that the client does not count as busy (0: it is not).
+  // For the gate writer only: how many gates are held or tracked. While there is one, the lease is renewed.
+  std::uint32_t flagged_gates = 0;
+  // For a busy client: its ledger's renewal counter as last read, when that last changed, and since when the client is
+  // silent, so that it does not count as busy (0: it is not silent).
   std::uint64_t renewals = 0;
   std::uint64_t renewed_ns = 0;
   std::uint64_t silent_since_ns = 0;

@@ -1,6 +1,6 @@
 // Reads command lines on a thread of its own. /proc/<pid>/cmdline is the process's own memory, so the process can make
-// a reader wait as long as it likes (FUSE, userfaultfd); then only other command lines wait, never the daemon.
-// Thread rule: Read from one thread; `done` is called on the reader's thread.
+// a reader wait as long as it likes (FUSE, userfaultfd); then only other command lines wait, never the daemon. Thread
+// rule: Read from one thread; `done` runs on the reader's thread.
 #pragma once
 
 #include <sys/types.h>

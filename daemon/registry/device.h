@@ -22,7 +22,7 @@ struct Device {
   std::string vendor;
   std::uint32_t compute_units = 0;
   std::vector<Attachment*> attachments;       // in order of arrival
-  std::map<Principal, std::size_t> by_payer;  // attachments of each place, and (without a place) of each user in all
+  std::map<Principal, std::size_t> by_payer;  // attachments of each place, and (without a place) of each user
   policy::DeviceMemory memory;
   // For the gatherer only: the mark, as in Group; its cluster (null: it must be built) and its place there.
   std::uint64_t visited = 0;

@@ -34,7 +34,7 @@ struct ClientSettings {
 };
 ClientSettings SettingsOf(const Client& client);
 
-// The most that a uid can give itself where no claim says otherwise.
+// The most that a uid can give itself without a claim.
 struct OwnCeiling {
   int priority = kPriorityDefault;
   std::uint32_t weight = policy::kWeightDefault;
@@ -42,7 +42,7 @@ struct OwnCeiling {
 };
 OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config);
 
-// The same for a process that this claim applies to: no user changes what the claim sets.
+// The same under this claim: no user changes what the claim sets.
 OwnCeiling WithClaim(const OwnCeiling& own, const Claim& claim, std::uint32_t uid, const Config& config);
 
 // From what was set and hinted for this client alone.
@@ -50,7 +50,7 @@ Effective EffectiveOf(const Client& client, const Config& config);
 // The same if `settings` were set.
 Effective EffectiveOf(const Client& client, const ClientSettings& settings, const Config& config);
 
-// What is in effect for each member alone, and which member's values apply to the whole group; null: no member has a
+// What would be in effect for each member alone, and whose values apply to the whole group; null: no member has a
 // device.
 using OwnEffective = std::function<const Effective&(const Client&)>;
 struct GroupValues {
@@ -67,7 +67,7 @@ std::vector<std::string> PassthroughOf(const Client& client, const Config& confi
 
 // The name of the group that the client belongs to; empty: a group of its own.
 std::string GroupNameOf(const Client& client, const Config& config);
-// Who gave that name.
+// Who names it.
 GroupNamer GroupNamerOf(const Client& client, const Config& config);
 
 }  // namespace xschedd

@@ -1,4 +1,4 @@
-// Text for people: why a client does not get what it asked for. Thread rule: pure functions.
+// Explains, for people, why a client does not get what it asked for. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace xschedd {
 
 // "administrator"
 std::string_view SourceText(PrioritySource source);
-// Whose ceiling it is; where none is configured, also who can raise above it.
+// Whose ceiling it is; if none is configured, also who can raise above it.
 std::string CeilingText(std::uint32_t uid, bool is_configured);
 // Whose ceiling limits the client's priority, or weight, if that is `effective`.
 std::string PriorityCeilingText(const Client& client, const Effective& effective, const Config& config);

@@ -1,5 +1,6 @@
-// GPU time of one client on one device, from the counter that the client keeps. A client that falsifies it cannot claim
-// more than the wall time that has passed, and cannot reduce what was counted. Thread rule: the daemon's one thread.
+// The GPU time of one client on one device, from the counter that the client keeps. By falsifying it, a client can
+// claim no more than the wall time that has passed, and cannot reduce what was counted. Thread rule: the daemon's one
+// thread.
 #pragma once
 
 #include <cstdint>

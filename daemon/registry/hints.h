@@ -14,7 +14,7 @@ struct Hints {
   std::optional<std::uint32_t> weight = {};
   std::optional<Latency> latency = {};
   std::optional<std::uint64_t> deadline_us = {};  // counted from becoming busy; 0: removes it
-  std::optional<std::uint64_t> queue = {};        // whose deadline it is; none: that of all queues without their own
+  std::optional<std::uint64_t> queue = {};        // that the deadline is for; none: all queues without their own
 };
 
 // Refuses a number that is out of range.

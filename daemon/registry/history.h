@@ -1,11 +1,11 @@
-// What a client did with its time on a device, as far as the daemon remembers: for Explain and ps.
+// How a client spent its time on a device, as far as the daemon remembers: for Explain and ps.
 //
 //   buckets   about a second each, added up by phase and by cause. They come from one pool for the whole daemon, a ring
 //             in order of time: the oldest bucket of all is overwritten. So a few clients are remembered for hours, a
-//             hundred for minutes, a thousand for tens of seconds. A time in which only GPU time changed is one bucket,
-//             however long it is; an idle client costs nothing.
+//             hundred for minutes, a thousand for tens of seconds. A period in which only GPU time changed is one
+//             bucket, however long it is; an idle client costs nothing.
 //   spans     the last kSpans holds of each client on each device, exactly.
-//   samples   GPU time of the last second, for ps.
+//   samples   the GPU time of the last second, for ps.
 //
 // A change costs O(1), some tens of ns, and allocates nothing, except at the first hold of a client on a device (its
 // spans). Memory: 3.3 MB for the pool, touched as it fills; 112 bytes for each client and device, and 400 more once it
@@ -26,7 +26,7 @@
 namespace xschedd {
 
 // What a client does on a device. Untracked: it runs freely and does not report. Silent: it was busy, has not been
-// heard of for too long, and counts as idle.
+// heard from for too long, and counts as idle.
 enum class Phase : std::uint8_t { kUntracked, kIdle, kRunning, kHeld, kSilent };
 inline constexpr std::size_t kPhases = 5;
 
@@ -141,8 +141,8 @@ class History {
   Account Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment,
                 Detail detail = Detail::kCauses) const;
 
-  // To be called at least twice a second while tracked: for Recent, and so that GPU time is known by the second even
-  // for a client that runs without a pause.
+  // Call it at least twice a second while tracked: for Recent, and so that GPU time is known by the second even if the
+  // client runs without a pause.
   void Sample(HistoryPool& pool, const Moment& moment);
   struct Recently {
     std::uint64_t time_ns = 0;

@@ -28,8 +28,8 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 8192;
 constexpr std::string_view kAmd = "amd";
 constexpr std::string_view kNvidia = "nvidia";
-// In a process with more descriptors, the driver's is among the first, since the runtime opens it at its start. Looking
-// at more would take too much of the daemon's time.
+// Where a process has more descriptors, the driver's is among the first, since the runtime opens it when it starts.
+// Reading more would take too much of the daemon's time.
 constexpr int kMaxDescriptors = 4096;
 // Where the kernel does not say: NVIDIA divides a GPU into at most 7 partitions, AMD into at most 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
@@ -155,7 +155,7 @@ void Place(const HostGpu& gpu, NewDevice& claimed) {
 
 }  // namespace
 
-bool IsPretended(const std::string& address) {
+bool IsSelfTestDevice(const std::string& address) {
   return address.starts_with("ffff:");
 }
 

@@ -1,9 +1,9 @@
-// What the kernel says about this machine's GPUs, and whether a process uses one: sysfs, KFD's topology, /proc. What a
-// client says is trusted for neither.
+// What the kernel says about this machine's GPUs, and whether a process uses one: sysfs, KFD's topology, /proc. A
+// client's own word is trusted for neither.
 //
-// Two kinds of device are not checked here: software GPUs, where the configuration lets clients name them
-// (`software_gpu`), and pretended ones (IsPretended), which two clients of `xschedctl doctor --self-test` share.
-// Thread rule: none of its own; each call reads files, and never waits for another process.
+// Two kinds of device are not checked here: software GPUs, if the configuration lets clients name them
+// (`software_gpu`), and the devices that two clients of `xschedctl doctor --self-test` share (IsSelfTestDevice). Thread
+// rule: none of its own; each call reads files, and never waits for another process.
 #pragma once
 
 #include <sys/types.h>
@@ -36,8 +36,8 @@ class HostGpus {
   // `address`: of a PCI function, "0000:c1:00.0", in lower case. None: there is no such GPU.
   std::optional<HostGpu> Find(const std::string& address) const;
 
-  // Of the GPU at this address, or of the GPU that this partition belongs to: on NVIDIA the driver's, "GPU-..."; on AMD
-  // the unique id, as ROCm writes it. Empty: the kernel does not show it.
+  // The uuid of the GPU at this address, or of the GPU that this partition belongs to: on NVIDIA the driver's,
+  // "GPU-..."; on AMD the unique id, as ROCm writes it. Empty: the kernel does not show it.
   std::string UuidOf(const std::string& address) const;
 
   // The PCI address of the GPU with this device file: "/dev/nvidia0", "/dev/dri/renderD128". Empty: no GPU has it.
@@ -56,6 +56,6 @@ class HostGpus {
 };
 
 // Addresses in PCI domain ffff, where no GPU is.
-bool IsPretended(const std::string& address);
+bool IsSelfTestDevice(const std::string& address);
 
 }  // namespace xschedd

@@ -16,7 +16,7 @@ struct Usage {
   std::uint64_t became_busy = 0;
   std::uint64_t became_idle = 0;
   std::uint64_t late = 0;
-  std::uint64_t untracked_ns = 0;  // for which it was untracked: GPU time and launches of it are not known
+  std::uint64_t untracked_ns = 0;  // time while untracked, in which GPU time and launches are unknown
 
   bool operator==(const Usage&) const = default;
 };

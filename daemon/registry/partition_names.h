@@ -1,6 +1,6 @@
-// How partitions are named: several devices on one PCI function are called ADDRESS, ADDRESS/1, ... in the order in
-// which their uuids were first seen. A name stays with its uuid, even across a restart; it is given to another uuid
-// only if no other name is left and no client uses it. Bounded (kMaxPartitions). Thread rule: the daemon's one thread.
+// Names partitions: several devices on one PCI function are called ADDRESS, ADDRESS/1, ... in the order in which their
+// uuids were first seen. A name stays with its uuid, even across a restart; another uuid gets it only if no other name
+// is left and no client uses it. Bounded (kMaxPartitions). Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ using Partitions = std::unordered_map<std::string, std::vector<std::string>>;
 
 class PartitionNames {
  public:
-  // The device's name; assigns one if it has none. If the client gives "/N" itself, that is used; if it gives neither
-  // "/N" nor a uuid, the first partition is meant. `devices`: those in use.
+  // The device's name; assigns one if it has none. A "/N" from the client is used as it is; without "/N" and uuid, the
+  // client means the first partition. `devices`: those in use.
   std::string NameFor(const NewDevice& device, const Devices& devices);
   // The same, but assigns nothing: none if the device has no name yet.
   std::optional<std::string> Find(const NewDevice& device) const;

@@ -6,7 +6,7 @@
 namespace xschedd {
 
 void PastClients::Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns) {
-  if (client.attachments.empty()) return;  // it has done nothing that anybody could ask about
+  if (client.attachments.empty()) return;  // there is nothing to ask about
   PastClient past{client.identity, client.principal, client.effective, now_ns, client.passed, {}};
   past.devices.reserve(client.attachments.size());
   for (const auto& [slot, attachment] : client.attachments) {

@@ -1,5 +1,5 @@
-// The most recently departed clients and their histories, for questions asked after a job has ended.
-// Bounded: kClients; the oldest is forgotten first. Thread rule: the daemon's one thread.
+// The last clients that ended, and their histories, for questions after the end of a job. Bounded: kClients; the oldest
+// is forgotten first. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ constexpr std::string_view kUsersContainer = "user's container ";
 constexpr std::string_view kClaim = "claim ";
 constexpr std::size_t kShownIdBytes = 12;
 
-// The container's id that makes the place; empty: none does. The outermost counts, since a container names the cgroups
-// below itself; those that the daemon is in, too, are left out.
+// The id of the container that is the place; empty: none. The outermost one counts, since a container names the cgroups
+// below itself; those that the daemon is in as well are left out.
 std::string_view ContainerIn(const std::string& cgroup, const std::string& daemons) {
   const std::vector<std::string_view> ids = ContainersIn(cgroup);
   const std::vector<std::string_view> own = ContainersIn(daemons);

@@ -51,7 +51,7 @@ std::size_t SequenceLength(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
-// None: the peer has none, or this is no Unix socket.
+// Empty: the peer has none, or this is not a Unix socket.
 std::vector<gid_t> PeerGroups(int socket) {
   std::vector<gid_t> groups(32);
   for (;;) {
@@ -86,8 +86,8 @@ Surroundings ReadSurroundings(const std::string& folder, const std::string& own_
   char target[64];
   const ssize_t length = ::readlink((folder + "/ns/pid").c_str(), target, sizeof target);
   if (length > 0) surroundings.pid_namespace.assign(target, static_cast<std::size_t>(length));
-  // The status costs most, and is seldom needed. Its line may be missing because a process has so many groups that what
-  // is read ends before it.
+  // The status costs most, and is seldom needed. The line may be missing: with very many groups, what is read ends
+  // before it.
   if (surroundings.pid_namespace.empty() || surroundings.pid_namespace != own_pid_namespace)
     surroundings.is_pid_nested = PidDepthOf(ReadSmallFile(folder + "/status")) != 1;
   return surroundings;
@@ -164,8 +164,8 @@ std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
     const std::size_t length = SequenceLength(text);
-    // Quotes are replaced as well, since a log line puts such text in quotes.
-    // U+0080..U+009F are control characters as well: a terminal may take U+009B for the start of a command.
+    // Quotes are replaced, because a log line puts such text in quotes. U+0080..U+009F are control characters as well:
+    // a terminal may take U+009B for the start of a command.
     const bool control = (length == 1 && (text[0] < 0x20 || text[0] == 0x7f || text[0] == '"')) ||
                          (length == 2 && text.substr(0, 1) == "\xc2" && static_cast<unsigned char>(text[1]) < 0xa0);
     const std::size_t taken = length == 0 ? 1 : length;
@@ -230,7 +230,7 @@ std::size_t PidDepthOf(std::string_view status) {
 }
 
 ProcessInfo ReadProcess(pid_t pid, int pidfd) {
-  // The daemon's own never change in a way that matters: it is not moved into a container.
+  // The daemon's own surroundings do not change in a way that matters: nobody moves it into a container.
   static const Surroundings daemon = ReadSurroundings("/proc/self", "");
   const std::string folder = "/proc/" + std::to_string(pid);
   ProcessInfo info;
@@ -242,7 +242,7 @@ ProcessInfo ReadProcess(pid_t pid, int pidfd) {
   info.is_cgroup_exact = surroundings.cgroup == info.cgroup;
   info.place = PlaceOf(surroundings, daemon, pid);
   if (!HasExited(pidfd)) return info;
-  ProcessInfo unknown;  // what was read may be of a successor of the same pid
+  ProcessInfo unknown;  // what was read may belong to a successor with the same pid
   unknown.place = PlaceAlone(pid);
   return unknown;
 }

@@ -1,9 +1,8 @@
 // What the kernel says about a process: the credentials of its socket, a pidfd, and /proc.
 //
-// A process chooses its text in /proc itself, so that text is cut and cleaned (CleanText) before anything else uses it.
-// The command line is not read here, since reading it can block on the process's own memory (a page served by FUSE or
-// userfaultfd): command_reader.h does that.
-// Thread rule: any thread.
+// A process chooses its own text in /proc, so that text is cut and cleaned (CleanText) before anything else uses it.
+// command_reader.h reads the command line, because that can block on the process's own memory (a page served by FUSE or
+// userfaultfd). Thread rule: any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -21,10 +20,10 @@
 
 namespace xschedd {
 
-// As it was when the process connected. Later changes (setuid, exec) have no effect, and a process that is passed the
+// As of when the process connected. Later changes (setuid, exec) have no effect, and a process that receives the
 // connected socket acts as the one that connected.
 struct PeerIdentity {
-  pid_t pid = 0;  // in the daemon's pid namespace; 0: it has none there, so nothing can be found out about it
+  pid_t pid = 0;  // in the daemon's pid namespace; 0: it has none there, so nothing is known about it
   uid_t uid = 0;  // in the daemon's user namespace; see IsNobody
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary
@@ -51,15 +50,15 @@ const PeerCalls& SystemPeerCalls();
 // From SO_PEERCRED and SO_PEERPIDFD. Fails if the peer has exited already.
 //
 // Linux before 6.5 has no SO_PEERPIDFD. There the process is found by its pid, which may belong to another process by
-// then: one with other uids, or that changes while it is looked at, is refused. What this cannot detect is another
-// process of the same user that was given the pid before the daemon looked, because the kernel does not say when a
-// process connected. For that to happen, the process that connected must have left its socket to a third process and
-// ended, and all pids must have been given out once between connecting and being accepted. The third process then acts
-// as the other one. It gains no other user's rights: uid, gid and groups come from the socket, and any user can choose
-// exe and group anyway. It could get the cgroup's priority, the device files and, after a restart, the memory of a
-// process of its own user just as well by connecting from that process and passing the socket on. It gains something
-// only where processes of one uid do not trust each other (containers that all run as root): what passes the socket on
-// then acts in the place (principal.h) of the process that was given the pid, which it cannot choose.
+// then: one that has other uids, or that changes while it is examined, is refused. What this cannot detect is another
+// process of the same user that got the pid before the daemon read it, because the kernel does not say when a process
+// connected. For that to happen, the process that connected must leave its socket to a third process and end, and all
+// pids must be used once between connect and accept. The third process then acts as the second. It gains no other
+// user's rights: uid, gid and groups come from the socket, and any user can choose exe and group anyway. The cgroup's
+// priority, the device files and, after a restart, the memory of a process of its own user it could get just as well by
+// connecting from that process and passing the socket on. It gains something only where processes of one uid do not
+// trust each other (containers that all run as root): it then acts in the place (principal.h) of the process that got
+// the pid, which it cannot choose.
 Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls = SystemPeerCalls());
 
 // The 22nd field of /proc/PID/stat, clock ticks since boot; 0: not known.

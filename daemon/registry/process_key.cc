@@ -37,7 +37,7 @@ ProcessKey ReadProcessKey(pid_t pid, int pidfd) {
   char text[1024];
   const ssize_t size = ::read(file.Get(), text, sizeof text);
   const ProcessKey key{size > 0 ? StartTicks({text, static_cast<std::size_t>(size)}) : 0, PidfdInode(pidfd)};
-  return HasExited(pidfd) ? ProcessKey{} : key;  // what was read may be of a successor of the same pid
+  return HasExited(pidfd) ? ProcessKey{} : key;  // what was read may belong to a successor with the same pid
 }
 
 UniqueFd OpenProcess(pid_t pid, const ProcessKey& key) {

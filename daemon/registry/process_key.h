@@ -1,8 +1,7 @@
 // Identifies a process among all that ever have its pid. Unlike a pidfd, it can be saved.
 //
-// On every kernel it has the start time (clock ticks since boot, /proc/PID/stat). Where each pidfd has its own inode
-// (Linux 6.9, pidfs), it has that as well, which no other process of this boot has.
-// Thread rule: any thread.
+// On every kernel it has the start time (clock ticks since boot, /proc/PID/stat). Where each process has an inode in
+// pidfs (Linux 6.9), it has that as well, which no other process of this boot has. Thread rule: any thread.
 #pragma once
 
 #include <sys/types.h>

@@ -25,16 +25,16 @@ class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
-  // Moves the client to the group with this name, which belongs to `namer`; empty: a group of its own. False: it is
-  // there already. A group that its last member leaves is removed.
+  // Moves the client to the group with this name, which `namer` gave; empty: a group of its own. False: it is there
+  // already. A group without members is removed.
   bool MoveToGroup(Client& client, const std::string& group_name, GroupNamer namer = GroupNamer::kClient);
   // Removes the client, and the group and devices that nobody else uses.
   void Remove(std::uint64_t client_id);
 
-  // Refuses a slot that is out of range or in use, and a malformed address. Devices are named as in partition_names.h.
-  // A slot that was restored after a restart is attached already, and is confirmed if the client reports it as it was.
-  // `limit`: on how many different devices the clients of one user (ClientIdentity::owner) may be. Those in one of the
-  // user's places that only root makes may be on as many as PlaceLimit (principal.h) says.
+  // Refuses a slot that is out of range or in use, and a malformed address. partition_names.h names devices. A slot
+  // that was restored after a restart is attached already; the client confirms it by reporting it as it was. `limit`:
+  // how many different devices the clients of one user (ClientIdentity::owner) may use; those in a place that only root
+  // makes may use as many as PlaceLimit (principal.h) says.
   Result<Attachment*> Attach(Client& client, NewDevice device, std::size_t limit = kMaxAttachments);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues. A restored queue is treated as in Attach.
@@ -63,9 +63,9 @@ class Registry {
   void LeaveGroup(Client& client);
   Group& FindOrMakeGroup(const Client& client, const std::optional<GroupKey>& key);
   void Detach(Attachment& attachment);
-  // For whom an attachment of the client counts: places that users can make do not count by themselves.
+  // Whose quota an attachment of the client counts against: places that users can make have none of their own.
   static Principal PayerOf(const Client& client);
-  // Whether it would be on more than `limit` different devices.
+  // Whether `payer` would then use more than `limit` different devices.
   bool WouldExceed(const Principal& payer, const NewDevice& device, std::size_t limit) const;
   void Count(Device& device, const Principal& payer);
   void Uncount(Device& device, const Principal& payer);

@@ -1,5 +1,5 @@
 // What a process may do because of its uid and groups, as the kernel reports them. Thread rule: pure functions, except
-// for FindRoleGroups, which reads the system's list of groups.
+// FindRoleGroups, which reads the system's group database.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +20,11 @@ struct RoleGroups {
 RoleGroups FindRoleGroups(const std::string& readers);
 
 // Whether the process may see everybody's clients: it is a reader, which may change only its own. In a container nobody
-// is one, since its root chooses the groups of the processes in it.
+// is a reader, because its root chooses its processes' groups.
 bool MayReadAll(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups);
 
-// Whether the process's own hints and settings may raise it where the configuration says nothing: those of root, of the
-// daemon's own user and of administrators may, outside of containers. Most containers run as root, and are strangers.
+// Whether the process's own hints and settings may raise it where the configuration says nothing. Those of root, of the
+// daemon's own user and of administrators may, outside containers: most containers run as root, and are strangers.
 bool MayRaise(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups);
 
 }  // namespace xschedd

@@ -111,11 +111,11 @@ void ActivityReader::FallSilent(Client& client, std::uint64_t now_ns) {
 }
 
 void ActivityReader::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
-  // No honest deadline is beyond the largest hint; limited, it cannot overflow in a policy.
+  // No honest deadline is beyond the largest hint. Limited, it cannot overflow in a policy.
   const std::uint64_t limited = std::min(deadline_ns, now_ns + policy::kDeadlineLimits.max * policy::kNsPerUs);
   const std::uint64_t before = attachment.deadline_ns;
   if (limited == before) return;
-  // The most urgent work is done when less urgent work, or none, has taken its place.
+  // The most urgent work is done once less urgent work, or none, takes its place.
   const bool done = before != 0 && (limited == 0 || limited > before);
   if (done && before < now_ns && recorder_.NoteLate(attachment, now_ns - before, now_ns) && on_late_)
     on_late_(*attachment.client);

@@ -1,6 +1,5 @@
-// Reads what tracked clients report in their ledgers: whether they are busy, idle or wait for the device, their
-// deadlines, and signs of life. Each change is recorded and queues a decision about the device. Thread rule: the
-// daemon's one thread.
+// Reads what tracked clients report in their ledgers: busy, idle or waiting for the device, deadlines, signs of life.
+// Each change is recorded, and queues a decision about the device. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +16,8 @@ namespace xschedd {
 
 class ActivityReader {
  public:
-  // A busy client that has not been heard of for this long is silent and counts as idle: three gate leases, and at
-  // least kMinBusyLeaseNs, because several renewals (abi::kRenewNs) may come late on a machine without a processor to
-  // spare.
+  // A busy client that has not been heard from for this long is silent and counts as idle: three gate leases, and at
+  // least kMinBusyLeaseNs, because several renewals (abi::kRenewNs) may be late on an overloaded machine.
   static constexpr std::uint64_t kMinBusyLeaseNs = 6 * abi::kRenewNs;
   static std::uint64_t BusyLeaseNs(std::uint64_t gate_lease_ns) { return std::max(kMinBusyLeaseNs, 3 * gate_lease_ns); }
 
@@ -27,19 +25,19 @@ class ActivityReader {
       : queue_(queue), recorder_(recorder), counts_(counts) {}
 
   void SetBusyLease(std::uint64_t busy_lease_ns) { busy_lease_ns_ = busy_lease_ns; }
-  // `action` runs when a client's late work is recorded, which is rare enough to save its state each time.
+  // `action` runs when late work of a client is recorded, which is rare enough to save its state each time.
   void OnLate(std::function<void(const Client&)> action) { on_late_ = std::move(action); }
 
   // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.
   bool Read(Client& client, std::uint64_t now_ns);
-  // Notes when the client falls silent or is heard of again. `reported`: it has just published a record.
+  // Detects that the client has fallen silent, or is heard from again. `reported`: it has just published a record.
   void CheckRenewals(Client& client, bool reported, std::uint64_t now_ns);
 
   void BeginTracking(Attachment& attachment, std::uint64_t now_ns);
   static void EndTracking(Attachment& attachment);
 
  private:
-  // `is_whole`: a burst that begins is seen from its beginning.
+  // `is_whole`: the daemon sees a burst that begins from its beginning.
   void ReadLevels(Attachment& attachment, bool is_whole, std::uint64_t now_ns);
   void SetBusy(Attachment& attachment, bool busy, bool is_whole, std::uint64_t now_ns);
   void SetWaits(Attachment& attachment, bool waits, std::uint64_t now_ns);

@@ -26,7 +26,8 @@ class DecisionQueue {
       Add(*device);
     }
   }
-  // The next device to decide about; null: none. It stays queued until Decided. Devices added meanwhile come last.
+  // The next device to decide about; null: none. It stays queued until Decided. Devices that are added meanwhile come
+  // last.
   Device* Next() {
     while (next_ < changed_.size()) {
       Device* const device = changed_[next_++];
@@ -44,7 +45,7 @@ class DecisionQueue {
     device.due_ns = due_ns;
     if (due_ns != policy::kNever) due_.emplace(due_ns, &device);
   }
-  // The device is about to be removed. Not between Next and its null.
+  // Call it before the device is removed, but not between Next and the null that it returns at the end.
   void Remove(Device& device) {
     std::erase(changed_, &device);
     SetDue(device, policy::kNever);
@@ -56,7 +57,7 @@ class DecisionQueue {
  private:
   std::vector<Device*> changed_;
   std::size_t next_ = 0;  // index into changed_
-  // Only devices that have a time: a decision's cost does not depend on the others.
+  // Only devices with a time, so that a decision's cost does not depend on the others.
   std::set<std::pair<std::uint64_t, Device*>> due_;
 };
 

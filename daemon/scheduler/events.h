@@ -1,5 +1,4 @@
-// The last events, and sinks that get each one as it happens (WatchEvents, the log). Thread rule: the daemon's one
-// thread.
+// The last events, and sinks that get each one as it happens (WatchEvents). Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +45,10 @@ struct Event {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;   // of the client
   PrincipalPtr principal;  // the client's; null: the event is about no client
-  ClaimPtr claim;          // the client's; of kClaim the one that it is about
+  ClaimPtr claim;          // the client's; for kClaim the one that the event is about
   std::shared_ptr<const std::string> device;
-  Reason reason;     // of kHeld and kOpened
-  std::string text;  // of all others, when there is something to say
+  Reason reason;     // for kHeld and kOpened
+  std::string text;  // for all others, if there is something to say
   int priority = 0;
   std::uint32_t weight = 0;
 

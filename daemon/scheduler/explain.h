@@ -17,8 +17,8 @@ struct ExplainedDevice {
   Account account;
   // Its neighbours; all 0 for a client that has ended, whose neighbours are no longer known.
   std::uint64_t gpu_all_ns = 0;  // of all clients on the device now, in the same time
-  // Of all clients of its priority that had work meanwhile, including this one. Its weight
-  // by weight_level is the part of it that is due to it, owners first.
+  // Of all clients of its priority that had work meanwhile, including this one. weight / weight_level is the part that
+  // is due to it, owners first.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
   std::string slice = {};  // its time slice in force, in words (slice_words.h); empty: the driver's own
@@ -37,14 +37,14 @@ struct ExplainedCause {
 
 struct Remedy {
   std::string text;
-  std::string command;  // to be typed as it is; empty: none
+  std::string command;  // to type as it is; empty: none
 };
 
 struct Explanation {
   std::string command;
   Effective effective;
   std::uint64_t ended_ns = 0;  // how long ago the client ended; 0: it has not
-  std::uint64_t to_ns = 0;     // the end of what is explained, CLOCK_MONOTONIC
+  std::uint64_t to_ns = 0;     // the end of the time explained, CLOCK_MONOTONIC
   std::uint64_t observed_ns = 0;
   std::uint64_t held_ns = 0;  // over all devices
   std::vector<ExplainedDevice> devices;
@@ -61,8 +61,8 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
-  // The caller, if it is neither an administrator nor a reader: command lines of clients that it may not manage are not
-  // shown then.
+  // The caller, if it is neither an administrator nor a reader: it does not see the command lines of clients that it
+  // may not manage.
   std::optional<Principal> only_of = {};
   bool is_admin = true;  // the caller is an administrator
 };

@@ -46,7 +46,7 @@ GateSetting GateWriter::SettingOf(const policy::Gate& gate) const {
 void GateWriter::CountBinding(Client& client, bool bound, bool binds, std::uint64_t now_ns) const {
   if (binds == bound) return;
   if (binds) {
-    // The lease first: the gate must bind from the moment that it is seen.
+    // The lease first: the gate must bind as soon as the client sees it.
     if (client.flagged_gates++ == 0) client.channel->Board().RenewLease(now_ns + lease_ns_);
   } else {
     --client.flagged_gates;

@@ -1,6 +1,6 @@
-// Puts gates into force: writes them to the clients' boards, renews leases and wakes clients that wait. With
-// enforcement off, gates hold no client and limit nothing; everything else is written as usual. Thread rule: the
-// daemon's one thread.
+// Puts gates into force: writes them to the clients' boards, renews leases and wakes waiting clients. With enforcement
+// off, gates hold no client and limit nothing; everything else is written as usual. Thread rule: the daemon's one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class GateWriter {
   void SetLease(std::uint64_t lease_ns) { lease_ns_ = lease_ns; }
   std::uint64_t LeaseNs() const { return lease_ns_; }
 
-  // `gate` becomes the attachment's.
+  // Makes `gate` the attachment's.
   void Write(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   // Writes every slot of the client's board: its attachments' gates, and open gates everywhere else.
   void Align(Client& client);

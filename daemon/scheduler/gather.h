@@ -38,13 +38,13 @@ struct Cluster {
 
 class Gatherer {
  public:
-  // The present cluster of `start`. Call it only to decide: it takes each tenant's GPU time since the last call, which
-  // is lost unless a decision uses it. The result is valid until Forget.
+  // The present cluster of `start`. Call it only to decide: it consumes each tenant's GPU time since the last call,
+  // which is lost unless a decision uses it. The result is valid until Forget.
   Cluster& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
 
   // The attachment's level, burst or deadline has changed.
   static void Touch(Attachment& attachment);
-  // The cluster's members or their groups have changed, or are about to. Call it while all still exist.
+  // The cluster's members or their groups have changed, or are about to. Call it while all of them exist.
   void Forget(Device& device);
 
  private:

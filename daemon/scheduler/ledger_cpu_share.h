@@ -1,7 +1,7 @@
 // How much of the daemon's one thread a client's ledger may use. While all clients together take less than half a core,
-// none is limited. Beyond that, each has a share of that half (the rest is for sessions, administrators and timers);
-// the more clients report, the smaller it is. A client that has spent its share is left unread until the debt is paid
-// back: only its own transitions are seen late. Thread rule: one owner.
+// none is limited. Beyond that, each has a share of that half (the rest is for sessions, administrators and timers),
+// which shrinks with the number of clients that report. The ledger of a client that has spent its share is not read
+// until the debt is repaid: only its own transitions are seen late. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>

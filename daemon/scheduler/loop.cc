@@ -22,7 +22,7 @@ constexpr std::uint32_t kRenewalsPerLease = 4;
 // Longer work was interrupted; the excess is not charged to the client.
 constexpr std::uint64_t kMaxServeNs = 20'000;
 constexpr std::uint64_t kMaxDecisionNs = 200'000;
-// They share a decision: with more, the first would wait too long for the last.
+// Events that share a decision; with more, the first would wait too long for the last.
 constexpr int kEventsAtOnce = 64;
 
 // libstdc++'s steady clock is CLOCK_MONOTONIC, the clock of MonotonicNs().
@@ -52,7 +52,7 @@ void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
 void SchedulerLoop::Watch(Client& client) {
   Watched& watched = *watched_.emplace(client.id, std::make_unique<Watched>(client)).first->second;
   Register(watched);
-  // From here on the client wakes us. What it published before is read now, and decided about with the client itself.
+  // From now on the client wakes us. What it published before is read now; the decision comes with the client's own.
   Serve(watched);
 }
 
@@ -67,7 +67,7 @@ void SchedulerLoop::Register(Watched& watched) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = watched.client.id;
-  // Fails only without kernel memory; then the client's wake-ups are lost.
+  // Fails only if the kernel has no memory; the client's wake-ups are lost then.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
     SPDLOG_ERROR("cannot watch a client: its wake-ups are lost pid={} error=\"{}\"", watched.client.identity.pid,
                  std::strerror(errno));

@@ -47,7 +47,7 @@ class SchedulerLoop {
   static constexpr double kWakesPerSecond = 20'000;
   static constexpr double kBurst = 2'000;
   static constexpr double kMaxCreditNs = 5e6;
-  // So few wake-ups are always served: each report of an important client may shut and open a hundred gates.
+  // So few wake-ups are always served: each report of an important client may shut or open a hundred gates.
   static constexpr double kModestPerSecond = 125;
   static constexpr double kModestBurst = 25;
 
@@ -73,7 +73,7 @@ class SchedulerLoop {
   // It is not modest and has used up its share, and the thread has no time to spare.
   bool MustPause(Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
-  // Decides about what clients in `reported_` reported; each pays for the part about its own user's clients.
+  // Decides about the reports of the clients in `reported_`; each pays for the part that is about its user's clients.
   void DecideForReported();
   double Share() const { return LedgerCpuShare::ShareOf(reporters_.Count()); }
   void ServeUnread();

@@ -16,12 +16,7 @@ constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
 }  // namespace
 
 void Recorder::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
-  Phase phase = Phase::kUntracked;
-  if (attachment.gate.tracked) {
-    phase = attachment.silent  ? Phase::kSilent
-            : !attachment.busy ? Phase::kIdle
-                               : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
-  }
+  const Phase phase = attachment.PhaseNow();
   const Phase before = attachment.history.Current();
   if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
   if ((before == Phase::kUntracked) != (phase == Phase::kUntracked)) {
@@ -45,8 +40,8 @@ void Recorder::NoteBusy(Attachment& attachment, std::uint64_t now_ns) {
 void Recorder::NoteSilent(const Attachment& attachment, std::uint64_t now_ns) {
   const std::uint64_t silent_ms = (now_ns - attachment.client->silent_since_ns) / policy::kNsPerMs;
   Event event = DeviceEvent(EventKind::kSilent, attachment, now_ns);
-  event.text = "not heard of for " + std::to_string(silent_ms) +
-               " ms: stopped, frozen or dumping core; it counts as idle until it is heard of again";
+  event.text = "not heard from for " + std::to_string(silent_ms) +
+               " ms: stopped, frozen or dumping core; it counts as idle until it is heard from again";
   events_.Add(std::move(event));
   SPDLOG_INFO("client silent pid={} device={} for_ms={}", attachment.client->identity.pid,
               attachment.device->pci_address, silent_ms);

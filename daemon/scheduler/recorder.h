@@ -31,7 +31,7 @@ class Recorder {
   // Records the phase that follows from gate and busy; adds events if it has changed.
   void NotePhase(Attachment& attachment, std::uint64_t now_ns);
   void NoteBusy(Attachment& attachment, std::uint64_t now_ns);
-  // It was busy, and has not been heard of lately.
+  // It was busy, and has not been heard from lately.
   void NoteSilent(const Attachment& attachment, std::uint64_t now_ns);
   // Work ended after its deadline. False: only counted, because the client is late so often.
   bool NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);

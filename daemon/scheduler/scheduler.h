@@ -33,16 +33,16 @@ class Scheduler {
   // measured then, so no decision lets a client run beside a more important one.
   void SetEnforcing(bool enforces);
   bool Enforces() const { return gates_.Enforces(); }
-  // Something about the client that the policy uses: priority, weight, hold, latency, deadline hint, group or devices.
-  // When the group changes, call it before and after.
+  // Something that the policy uses: the client's priority, weight, hold, latency, deadline hint, group or devices. When
+  // the group changes, call it before and after.
   void Changed(Client& client);
   // Opens the client's gates for good. Call before Registry::Remove.
   void Remove(Client& client);
   // Opens all gates and decides nothing, until ResumeDeciding.
   void OpenAll();
   void ResumeDeciding();
-  // Call after the first decision about a client whose board predates a restart: it may have gates in slots without a
-  // decision.
+  // Call it after the first decision about a client whose board predates a restart: the board may have gates in slots
+  // without a decision.
   void AlignBoard(Client& client) { gates_.Align(client); }
 
   // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.

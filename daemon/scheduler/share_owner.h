@@ -1,5 +1,5 @@
-// Between whom the GPU is divided first, before it is divided between the processes of each. Thread rule: pure
-// function.
+// The owners among which the GPU is divided first, before each part is divided among the owner's processes. Thread
+// rule: pure function.
 #pragma once
 
 #include <cstdint>

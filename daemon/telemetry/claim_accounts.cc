@@ -79,7 +79,7 @@ void ClaimAccounts::BeginSeries(ClaimAccount& account) {
   for (const auto& [id, earlier] : accounts_) {
     if (id == account.claim->id || earlier.claim->name != account.claim->name) continue;
     series_.erase(id);
-    // By id: each one of the name goes on from the one before, so the last one that had a series has all of it.
+    // In order of id: each claim with the name continues the one before, so the last one with a series has it all.
     if (is_first && earlier.in_series != Usage()) account.in_series = earlier.in_series;
   }
   series_.insert(account.claim->id);

@@ -1,13 +1,13 @@
 // What the clients of each claim have used, while it lasts and after its end: for `claim report`, the log and metrics.
 //
-// The meter adds what it settles for a client to the account of the claim that the client has then. Of claims that have
-// ended the last kMaxEndedClaims are kept; the oldest is forgotten first.
+// The meter adds a client's usage to the account of the claim that the client has at that time. The last
+// kMaxEndedClaims ended claims are kept; the oldest is forgotten first.
 //
-// In metrics at most kClaimSeries claims have a series of their own; what is used under the others is added to the
-// rest. A claim has a series from its first put if there is room, or once it has used more than twice the GPU time of
-// the one with the least, whose place it takes. It keeps it until then, or kSeriesKeptMs beyond its end, so that its
-// last value is read. What was counted in one place is never moved to another, so no counter goes back, and a name that
-// is used again goes on with its series. Thread rule: the daemon's one thread.
+// In metrics, at most kClaimSeries claims have a series of their own; the usage of all others is one sum, the rest. A
+// claim gets a series when it is first put, if there is room, or once it has used more than twice the GPU time of the
+// claim with the least, whose place it takes. It keeps the series until another takes its place, or for kSeriesKeptMs
+// after its end, so that its last value is read. Usage is never moved from one sum to another, so no counter goes back,
+// and a name that is used again continues its series. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -42,32 +42,33 @@ class ClaimAccounts {
   // By the claim's id.
   using Accounts = std::map<std::uint64_t, ClaimAccount>;
 
-  // A claim was put, perhaps again.
+  // A claim was put, or put again.
   void Put(const ClaimPtr& claim, std::uint64_t unix_ms);
   void Add(const Claim& claim, const Usage& usage);
   // Returns the id of the ended claim that was forgotten for this one; 0: none was.
   std::uint64_t End(const Claim& claim, const std::string& why, std::uint64_t unix_ms);
-  // One that was saved before a restart. Does nothing where its claim is known.
+  // Adds an account that was saved before a restart. Does nothing if its claim has one already.
   void Restore(ClaimAccount account);
 
   // Null: none is kept.
   const ClaimAccount* Find(std::uint64_t claim) const;
   const Accounts& All() const { return accounts_; }
-  // Those that last by name, then the ended ones, the latest first. `name`: only these; empty: all.
+  // Current claims by name, then the ended ones, the latest first. `name`: only those with this name; empty: all.
   std::vector<const ClaimAccount*> Sorted(const std::string& name) const;
-  // The claims to which something was added since the last call.
+  // The claims whose usage has grown since the last call.
   std::set<std::uint64_t> TakeChanged();
 
   // Decides which claims have a series from now on.
   void ChooseSeries(std::uint64_t unix_ms);
-  // The claims that have one, and what was used under all others.
+  // The claims that have one, and the usage of all others.
   const std::set<std::uint64_t>& Series() const { return series_; }
   const Usage& Rest() const { return rest_; }
   // Whether there has been a claim.
   bool IsUsed() const { return is_used_; }
 
  private:
-  // Of those that last and have a series, or have none: the one with the least or the most GPU time; null: none.
+  // Among current claims: the one with a series and the least GPU time, and the one without a series and the most;
+  // null: there is none.
   ClaimAccount* Least();
   ClaimAccount* Most();
   bool HasSeries(const std::string& name) const;

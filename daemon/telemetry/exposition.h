@@ -1,8 +1,8 @@
 // Writes metrics as text: OpenMetrics 1.0, or the older Prometheus text format (0.0.4), which promtool reads.
 //
-// We have our own serialiser because Debian 12's prometheus-cpp 1.0 writes only the older format, lacks units and info
-// metrics, and brings an HTTP server with threads. The caller keeps the formats' order: each family once, with all its
-// samples, none twice. Names are ours; label values may come from anybody and are escaped. Thread rule: one owner.
+// This is our own, because Debian 12's prometheus-cpp 1.0 writes only the older format, lacks units and info metrics,
+// and brings an HTTP server with threads. The caller keeps the formats' order: each family once, with all its samples.
+// Names are ours; label values may come from anybody and are escaped. Thread rule: one owner.
 #pragma once
 
 #include <concepts>

@@ -23,8 +23,8 @@
 namespace xschedd {
 namespace {
 
-// systemd sets JOURNAL_STREAM to the "device:inode" of the stderr that it gave us; a shell that started us may have
-// redirected stderr since.
+// systemd sets JOURNAL_STREAM to the "device:inode" of the stderr that it passes; a shell in between may have
+// redirected stderr.
 bool StderrIsJournal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status {};
@@ -73,16 +73,16 @@ void LogOfLibrary(const char* library, std::string_view text) {
 // Queues lines; its one thread writes them.
 std::shared_ptr<spdlog::details::thread_pool> pool;
 
-// Precedes the next line written by one that says how many were lost. Only the pool's one thread uses it.
-class LossTold final : public spdlog::sinks::sink {
+// Writes, before the next line, how many lines were lost. Only the pool's one thread uses it.
+class LossReporter final : public spdlog::sinks::sink {
  public:
-  LossTold(spdlog::sink_ptr to, spdlog::details::thread_pool& lines) : sink_(std::move(to)), lines_(lines) {}
+  LossReporter(spdlog::sink_ptr to, spdlog::details::thread_pool& lines) : sink_(std::move(to)), lines_(lines) {}
 
   void log(const spdlog::details::log_msg& message) override {
     const std::uint64_t now = lines_.overrun_counter();
     if (now != reported_) {
       const std::string text =
-          "log lines were lost, because they were not read in time lines=" + std::to_string(now - reported_);
+          "log lines were lost because they were not read in time lines=" + std::to_string(now - reported_);
       reported_ = now;
       sink_->log({message.logger_name, spdlog::level::warn, text});
     }
@@ -119,8 +119,9 @@ Result<void> StartLog(const std::string& level) {
   spdlog::sink_ptr sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   sink->set_formatter(Format());
   pool = std::make_shared<spdlog::details::thread_pool>(kWaitingLines, 1);
-  auto logger = std::make_shared<spdlog::async_logger>("xschedd", std::make_shared<LossTold>(std::move(sink), *pool),
-                                                       pool, spdlog::async_overflow_policy::overrun_oldest);
+  auto logger =
+      std::make_shared<spdlog::async_logger>("xschedd", std::make_shared<LossReporter>(std::move(sink), *pool), pool,
+                                             spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));
   TakeOverLibraries();
@@ -138,7 +139,7 @@ std::uint64_t LogLinesLost() {
   return pool == nullptr ? 0 : pool->overrun_counter();
 }
 
-void SayLast(std::string_view line) {
+void WriteLastLine(std::string_view line) {
   pollfd error{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) return;
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());

@@ -2,8 +2,8 @@
 // Messages of gRPC and protobuf go there too, a few lines a second.
 //
 // A thread of its own writes the lines, so that a stalled journal blocks nobody. Up to kWaitingLines wait; beyond that
-// the oldest are lost and counted, and a line that says how many precedes the next one written. Thread rule: StartLog
-// and EndLog from main; logging itself (spdlog) from any thread.
+// the oldest are lost and counted, and the next line written is preceded by one that says how many. Thread rule:
+// StartLog and EndLog from main; logging itself (spdlog) from any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ Result<void> StartLog(const std::string& level);
 void EndLog();
 // Lines lost because nobody read them. Thread rule: any thread.
 std::uint64_t LogLinesLost();
-// Writes a last line to stderr where nothing else works any more; drops it rather than block.
-void SayLast(std::string_view line);
+// Writes a line to stderr when nothing else works any more; drops it rather than block.
+void WriteLastLine(std::string_view line);
 
 // Lines of libraries dropped because there were too many. Thread rule: any thread.
 std::uint64_t LibraryLinesLeftOut();

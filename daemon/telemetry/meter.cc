@@ -225,12 +225,7 @@ void Meter::Count(Client& client, std::uint64_t now_ns) {
 void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   Present& present = accounts_[attachment.metered.account].counting;
   DeviceAccount& device = devices_[attachment.device->metered];
-  const policy::Gate& gate = attachment.gate;
-  const Phase phase = !gate.tracked       ? Phase::kUntracked
-                      : attachment.silent ? Phase::kSilent
-                      : !attachment.busy  ? Phase::kIdle
-                      : gate.held         ? Phase::kHeld
-                                          : Phase::kRunning;
+  const Phase phase = attachment.PhaseNow();
   ++present.clients[static_cast<std::size_t>(phase)];
   if (const policy::BenefitMemory& benefit = attachment.client->group->memory.benefit; benefit.IsSettled()) {
     ++present.modes[static_cast<std::size_t>(benefit.settled)];
@@ -244,7 +239,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   }
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   present.in_flight += std::min<std::uint64_t>(ledger.in_flight, kMaxInFlight);
-  present.window_us = std::max<std::uint64_t>(present.window_us, gate.window_us);
+  present.window_us = std::max<std::uint64_t>(present.window_us, attachment.gate.window_us);
   const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
   if (device.counting >= 0 && recent.time_ns != 0) {
     device.counting += static_cast<double>(recent.gpu_ns) / static_cast<double>(recent.time_ns);

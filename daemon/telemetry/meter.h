@@ -6,8 +6,8 @@
 // place when another needs it, and its totals move to "other".
 //
 // Totals are read from the clients' ledgers (Settle) for each count, and when a client changes class or leaves. So they
-// cost a launch nothing and a transition one addition. Values from a ledger are limited to what is possible: a client
-// can distort only its own class, and no counter goes back. Thread rule: the daemon's one thread.
+// cost a launch nothing, and a transition one addition. Values from a ledger are limited to what is possible, so a
+// client can distort only its own class, and no counter goes back. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>

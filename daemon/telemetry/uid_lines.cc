@@ -19,7 +19,7 @@ UidLines::Lines& UidLines::LinesOf(const Principal& who, std::uint64_t now_ns) {
 }
 
 std::optional<std::uint64_t> UidLines::Take(const Principal& who, std::uint64_t now_ns) {
-  // First what is counted for the user in all: a place cannot be forgotten for it.
+  // The user's own lines first: making room for them must not forget the place.
   TokenBucket& of_user = LinesOf(who.uid, now_ns).bucket;
   Lines& lines = LinesOf(who, now_ns);
   const bool has_own = who.place.empty() || lines.bucket.Take(now_ns);

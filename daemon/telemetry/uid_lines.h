@@ -1,7 +1,6 @@
-// Limits log lines of one kind per user and in all, so that one user's flood hides nothing of anybody else's.
-// Subordinate uids count as their user (Quotas::OwnerOf). Each of a user's places (registry/principal.h) has half of
-// the user's lines at most. The next line of the same principal says how many were left out. Thread rule: the daemon's
-// one thread.
+// Limits log lines of one kind, per user and in all, so that one user's flood hides nobody else's lines. Subordinate
+// uids count as their user (Quotas::OwnerOf). Each of a user's places (registry/principal.h) has at most half of the
+// user's lines. The next line of the same principal says how many were left out. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ struct LineLimits {
   double all_per_second;
   double all_burst;
 };
-// For what clients do: come, go, hint, attach. The ranks of a job come together.
+// For clients: connect, disconnect, hint, attach. The ranks of a job connect together.
 inline constexpr LineLimits kClientLines{5, 200, 50, 500};
 // For each client that one operation of an administrator, or a reload, changes.
 inline constexpr double kDetailLinesPerSecond = 20;

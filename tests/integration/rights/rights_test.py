@@ -204,7 +204,7 @@ class Devices(WithDaemon):
         wait_for(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
         self.assertNotIn("devices {", self.call("ListClients", on="admin").answers[0])
 
-    def test_a_pretended_device_is_for_the_self_test(self) -> None:
+    def test_a_self_test_device_is_for_the_self_test(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device ffff:01:02.0")
         wait_for(lambda: "ffff:01:02.0" in self.call("ListClients", on="admin").answers[0], "the device")

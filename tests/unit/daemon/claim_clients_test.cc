@@ -66,15 +66,15 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
   claim.ttl_ns = policy::kNsPerS;
   world.Put(claim);
   CHECK(inside.effective.priority == -3);
-  core.LookAtClaims(MonotonicNs());
+  core.EndStaleClaims(MonotonicNs());
   CHECK(inside.effective.priority == -3);
-  core.LookAtClaims(MonotonicNs() + claim.ttl_ns);
+  core.EndStaleClaims(MonotonicNs() + claim.ttl_ns);
   CHECK(inside.effective.priority == 50);
   claim.ttl_ns = 0;
   world.Put(claim);
   world.cgroups["/a/b"] = 77;
   CHECK(core.AddClient(ClientIn("/a/b", 4, 50)).claim == nullptr);
-  core.LookAtClaims(MonotonicNs());
+  core.EndStaleClaims(MonotonicNs());
   CHECK(core.Claims().All().empty());
   CHECK(inside.claim == nullptr);
   core.Stop();
@@ -108,7 +108,7 @@ TEST_CASE("a process that connects through a claim's socket has that claim, in w
   pod.priority = 21;
   world.Put(pod);
   CHECK(client.effective.priority == 21);
-  core.LookAtClaims(MonotonicNs());  // the claim has no cgroup, so it cannot end with one
+  core.EndStaleClaims(MonotonicNs());  // the claim has no cgroup, so it cannot end with one
   CHECK(client.effective.priority == 21);
   calls.clear();
   core.DeleteClaim("pod", {7, 0});

@@ -77,7 +77,7 @@ TEST_CASE("an unread log does not block the daemon, and later says how many line
   pollfd full{STDERR_FILENO, POLLOUT, 0};
   while (::poll(&full, 1, 0) == 1)
     ::usleep(1'000);  // until the log's thread has filled it
-  xschedd::SayLast("not waited for");
+  xschedd::WriteLastLine("not waited for");
   std::string text;
   std::thread reads([&] {
     char buffer[4096];
@@ -89,7 +89,7 @@ TEST_CASE("an unread log does not block the daemon, and later says how many line
   reads.join();
   spdlog::set_default_logger(logger);
   // In several messages if the log's thread read lines meanwhile.
-  constexpr std::string_view kLostLines = "log lines were lost, because they were not read in time lines=";
+  constexpr std::string_view kLostLines = "log lines were lost because they were not read in time lines=";
   std::uint64_t reported = 0;
   std::uint64_t tellings = 0;
   for (std::size_t at = 0; (at = text.find(kLostLines, at)) != std::string::npos; ++tellings) {

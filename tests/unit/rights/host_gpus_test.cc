@@ -235,7 +235,7 @@ TEST_CASE("devices of a software GPU are as clients describe them, if the config
   CHECK(core.Clients().Devices().at("0000:c2:00.0")->vendor == "nvidia");
 }
 
-TEST_CASE("pretended devices are for the self-test only, and bounded") {
+TEST_CASE("self-test devices are for the self-test only, and bounded") {
   const Machine machine;
   boost::asio::io_context io;
   Core core(io, {}, {}, machine.Gpus());
