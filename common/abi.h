@@ -18,8 +18,8 @@
 //        wake-ups:  FUTEX_WAKE on a gate word ────────────────►  (only if LedgerDevice::waiters is not 0)
 //                   eventfd  ◄─────────────────────────────────  (only if BoardControl::daemon_sleeping is 1)
 //
-// A device is named here by its slot, which is the client's own device ordinal (0 .. kMaxDevices-1). The client's hello
-// says which physical device (PCI address) each slot is; nothing else in shared memory depends on that.
+// Shared memory names a device by its slot: the client's own device ordinal (0 .. kMaxDevices-1). The client tells the
+// daemon which physical device (PCI address) a slot is by DeviceAttached (proto/xschedd/v1/session.proto).
 //
 // The gate word and its states
 //   bit 0  kHeld     the client must not submit work to this device
@@ -48,20 +48,20 @@
 // Where the word has kTellsWaits, a busy client also says when its host begins to wait for the device (kWaits: it is in
 // a call that waits, or found no room in its window and is still far ahead), and when it goes on (kBusy).
 //
-// Busy is a lease, too (from version 2): while a client has a slot that is busy it adds to LedgerControl::renewals at
-// least every kRenewNs. A busy client whose counter has stood still for several times that does not count until the
-// counter moves again or a record arrives: its process is stopped, frozen or dumping core, and holds no other client.
-// Only a change of the value means something; a client in another time namespace has another clock. Version 1 has no
-// such word: there, busy stays busy.
+// Busy is a lease, too (from version 2): a client with a busy slot increments LedgerControl::renewals at least every
+// kRenewNs. If the counter stands still for several times that, the process is stopped, frozen or dumping core: it
+// counts as idle, and holds no other client, until the counter moves again or a record arrives. Only a change of the
+// value has a meaning, because a client in another time namespace has another clock. Version 1 has no such word: there,
+// busy stays busy.
 //
 // Time slices (from version 3): how long a process of this client may use the device before the device's own scheduling
 // gives another process its turn. The daemon writes the wanted slice into Gate::slice_us. The client sets it where the
 // driver allows that, reads it back, and reports what is in force in LedgerSlice. A slice applies only while the word
 // beside it has a flag; 0, and the end of a session, mean the driver's own. Nothing depends on the client's answer.
 //
-// Memory orders are named beside each field as (writer / reader). They are relaxed where no other data depends on the
-// value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
-// both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
+// The memory orders of each field are given beside it as (writer / reader). They are relaxed where no other data
+// depends on the value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only append,
+// so that both sides serve an older peer with the same structs (versions.h). Both compare version and hash before use.
 //
 // Thread rule: none of its own; see board.h and ledger.h for who may call what.
 #pragma once
@@ -90,7 +90,7 @@ inline constexpr std::uint32_t kHeld = 1u << 0;
 inline constexpr std::uint32_t kTracked = 1u << 1;
 inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
 // With kTracked, not held: open although a more important client is busy (the guard's turn). A client that does not
-// know this flag only has a wider window; it is in no version's layout.
+// know this flag merely has a wider window. The flags from here on are not part of any version's layout.
 inline constexpr std::uint32_t kGuarded = 1u << 2;
 // With kTracked, not held: another client is held until this one is idle, so it must report that soon. A client that
 // does not know this flag always reports at once; under a daemon that does not, the report may come 1.5 ms late.

@@ -62,7 +62,7 @@ bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
   // relaxed load: only this thread writes the word.
   const std::uint32_t generation = (gate.word.load(std::memory_order_relaxed) >> abi::kGenerationShift) + 1;
   // seq_cst: release for the window above, and the first half of the Dekker pair with LedgerDevice::waiters (a waiter
-  // counts itself, then looks at the word; we write the word, then look at the count: one of the two sees the other).
+  // counts itself, then reads the word; we write the word, then read the count: one of the two sees the other).
   gate.word.store((generation << abi::kGenerationShift) | after, std::memory_order_seq_cst);
 
   flagged_ += (after != 0 ? 1u : 0u);
@@ -79,7 +79,7 @@ void BoardWriter::WriteSummary() {
 }
 
 void BoardWriter::RenewLease(std::uint64_t until_ns) {
-  // relaxed: a reader with an older value only believes in an earlier end.
+  // relaxed: a reader that sees an older value only sees an earlier end.
   board_->control.lease_until_ns.store(until_ns, std::memory_order_relaxed);
 }
 
@@ -100,7 +100,7 @@ void BoardReader::Wait(std::uint32_t slot, std::uint32_t seen, std::uint64_t unt
   timespec until{};
   until.tv_sec = static_cast<time_t>(until_ns / 1'000'000'000ull);
   until.tv_nsec = static_cast<long>(until_ns % 1'000'000'000ull);
-  // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC; all outcomes are for the caller to look at again.
+  // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC. Whatever it returns, the caller reads the word again.
   Futex(&board_->gates[slot].word, FUTEX_WAIT_BITSET, seen, &until, FUTEX_BITSET_MATCH_ANY);
 }
 

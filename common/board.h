@@ -28,8 +28,8 @@ struct GateSetting {
 
 class BoardWriter {
  public:
-  // `board`, of `layout`'s size, stays owned by the caller and must outlive the writer. Initialises the header; all
-  // gates open, untracked. kInUse: an earlier daemon's; the gates stay as they are until Set changes them.
+  // `board`, of `layout`'s size, stays owned by the caller and must outlive the writer. Initialises the header. kNew:
+  // all gates are open and untracked. kInUse: the gates stay as an earlier daemon left them, until Set changes them.
   explicit BoardWriter(abi::Board* board, const abi::Layout& layout = abi::Newest(), MemoryIs memory = MemoryIs::kNew);
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
@@ -53,8 +53,7 @@ class BoardWriter {
 
 class BoardReader {
  public:
-  // Refuses a board of another version or layout than was agreed on. `board` must stay mapped for as long as any reader
-  // lives.
+  // Fails if the board's version or layout is not the one agreed on. `board` must stay mapped while any reader lives.
   static Result<BoardReader> Open(const abi::Board* board, const abi::Layout& layout = abi::Newest());
 
   const abi::Word* SummaryWord() const { return &board_->summary.flags; }
@@ -69,7 +68,7 @@ class BoardReader {
   std::uint32_t WindowFloor(std::uint32_t slot) const {
     return board_->gates[slot].window_floor.load(std::memory_order_relaxed);
   }
-  // 0: none is wanted. Of a version without it always 0. It counts only while the word has a flag.
+  // 0: none wanted, or the board's version has no slices. Applies only while the word has a flag.
   std::uint32_t SliceUs(std::uint32_t slot) const {
     return board_->header.version < abi::kSlicesSince ? 0
                                                       : board_->gates[slot].slice_us.load(std::memory_order_relaxed);
@@ -77,7 +76,7 @@ class BoardReader {
   std::uint64_t LeaseUntilNs() const { return board_->control.lease_until_ns.load(std::memory_order_relaxed); }
 
   // Sleeps until the word of `slot` is not `seen` any more, a wake-up, a signal, or `until_ns` (CLOCK_MONOTONIC).
-  // Returns at once if it differs already. Spurious returns are allowed; the caller looks at the word again.
+  // Returns at once if it differs already. May return early; the caller reads the word again.
   void Wait(std::uint32_t slot, std::uint32_t seen, std::uint64_t until_ns) const;
 
   const abi::Board* Raw() const { return board_; }

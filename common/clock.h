@@ -1,5 +1,5 @@
-// The one clock of the project: CLOCK_MONOTONIC in nanoseconds, the same in all processes of the host. Beside it the
-// wall clock, for what people or other machines read.
+// The project's clock: CLOCK_MONOTONIC in nanoseconds, the same in all processes of the host (apart from time
+// namespaces). The wall clock is only for what people or other machines read.
 // Thread rule: any thread.
 #pragma once
 

@@ -110,7 +110,7 @@ void CommandSyntax::AddOption(const std::string& names, double& value, const std
 void CommandSyntax::AddOption(const std::string& names, std::vector<std::string>& values, const std::string& help,
                               const OptionForm& form) {
   CLI::Option* const option = Add(*state_->app, names, values, help, form);
-  // An option takes one value each time, or the words behind it would be values, too. A positional takes them all.
+  // An option takes one value each time; otherwise it would swallow the words that follow. A positional takes them all.
   option->allow_extra_args(option->get_positional());
 }
 
@@ -146,7 +146,7 @@ void CommandSyntax::SetVersion(const std::string& text) {
 }
 
 CommandReading CommandSyntax::Read(std::vector<std::string> words) {
-  std::reverse(words.begin(), words.end());  // CLI11 takes its vector from the end
+  std::reverse(words.begin(), words.end());  // CLI11 reads a vector from its end
   try {
     state_->app->parse(words);
   } catch (const CLI::Success& asked) {

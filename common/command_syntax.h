@@ -1,9 +1,9 @@
-// What may stand on a program's command line, and what --help says of it: commands, options, positionals. CLI11 reads
-// it; its header costs each file that includes it ten seconds of compiling, so that command_syntax.cc alone does.
-// Built apart (command_syntax_dep), so that who reads no command line does not have it.
+// A program's command line: its commands, options and positionals, and their --help. CLI11 parses it. Its header takes
+// ten seconds to compile, so only command_syntax.cc includes it. A library of its own (command_syntax_dep): programs
+// without a command line do not link it.
 //
-// What is read is put where the caller said; these places, and the syntax itself, outlive Read. Nothing is thrown on a
-// wrong command line; a wrong syntax, such as a name given twice, ends in an exception when it is made.
+// Read stores values through the references that were passed to AddFlag and AddOption, which must outlive it. A wrong
+// command line never throws. A wrong syntax, such as a name used twice, throws when it is added.
 // Thread rule: one user at a time.
 #pragma once
 
@@ -24,8 +24,8 @@ struct OptionForm {
     int most;
   };
 
-  std::string placeholder = {};  // what --help calls the value; empty: by its type
-  std::string if_bare = {};      // the value where the option stands without one; empty: it must have one
+  std::string placeholder = {};  // what --help calls the value; empty: its type
+  std::string if_bare = {};      // the value of the option without a value; empty: it needs one
   bool is_required = false;
   bool is_hidden = false;  // from --help and completion
   bool shows_default = false;
@@ -34,14 +34,14 @@ struct OptionForm {
 };
 
 struct OptionDescription {
-  std::vector<std::string> names;  // "--follow", "-f"; of a mere positional none
+  std::vector<std::string> names;  // "--follow", "-f"; empty for a pure positional
   std::string name;                // the first long name without dashes, or the positional's
   std::string help;
   std::string placeholder;
   bool is_positional = false;
   bool is_hidden = false;
   bool takes_value = false;
-  bool needs_value = false;  // false: or may stand without one
+  bool needs_value = false;
   bool repeats = false;
 };
 
@@ -53,10 +53,10 @@ struct CommandDescription {
   bool is_hidden = false;
 };
 
-// What became of the words of a command line.
+// The result of reading a command line.
 struct CommandReading {
   enum class Kind {
-    kRead,   // the places have their values
+    kRead,   // all values are stored
     kShown,  // --help or --version: `text` is the answer
     kWrong,  // `text` says why, in one line
   };
@@ -66,13 +66,13 @@ struct CommandReading {
 
 class CommandSyntax {
  public:
-  // `name`: empty where --help is to say what argv[0] says.
+  // `name`: for --help; empty: argv[0].
   explicit CommandSyntax(const std::string& help, const std::string& name = {});
   ~CommandSyntax();
   CommandSyntax(const CommandSyntax&) = delete;
   CommandSyntax& operator=(const CommandSyntax&) = delete;
 
-  // Names are separated by commas: "--follow,-f"; one without dashes may stand without its name, as a positional.
+  // Names are separated by commas: "--follow,-f". A name without dashes makes the option a positional as well.
   void AddFlag(const std::string& names, bool& value, const std::string& help);
   void AddOption(const std::string& names, std::string& value, const std::string& help, const OptionForm& form = {});
   void AddOption(const std::string& names, std::uint32_t& value, const std::string& help, const OptionForm& form = {});
@@ -83,21 +83,20 @@ class CommandSyntax {
   void AddOption(const std::string& names, std::vector<std::string>& values, const std::string& help,
                  const OptionForm& form = {});
 
-  // The command is valid for as long as this.
+  // The command lives as long as this.
   CommandSyntax& AddCommand(const std::string& name, const std::string& help);
-  // Likewise, but neither in --help nor in completion: an old name.
+  // The same, but left out of --help and completion: an old name.
   CommandSyntax& AddHiddenCommand(const std::string& name, const std::string& help);
   // One of the commands must be given.
   void RequireCommand();
-  // One may be given, and what is added to this may stand behind it, too. Before the first AddCommand.
+  // A command may be given, and options of this may follow it. Call it before the first AddCommand.
   void AllowCommand();
   void SetFooter(const std::string& text);
   void SetVersion(const std::string& text);  // of --version
 
   // `words`: without the program's name.
   CommandReading Read(std::vector<std::string> words);
-  // For a program without commands: the status to end with, where --help was asked for or the command line is wrong and
-  // either has been printed.
+  // For a program without commands. Returns the exit status if the help, or what is wrong, has been printed.
   std::optional<int> ReadOrPrint(int argc, char** argv);
 
   // After Read.

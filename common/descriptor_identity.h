@@ -1,7 +1,6 @@
-// What a descriptor leads to, so that it can be seen later whether its number still leads there. In a host program's
-// table any number may be closed at any time and come back as a file of the host's own.
-// Descriptors without an inode of their own (eventfd, epoll) look alike; one fstat, some 100 ns.
-// Thread rule: a value; IsBehind from any thread.
+// The file that a descriptor number refers to, to check later whether it still does: a host program may close any
+// number at any time, and reuse it for a file of its own. Descriptors without an inode of their own (eventfd, epoll)
+// cannot be told apart. A check is one fstat, some 100 ns. Thread rule: a value; Matches from any thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,7 +17,7 @@ class DescriptorIdentity {
     inode_ = now.st_ino;
   }
 
-  bool IsBehind(int fd) const {
+  bool Matches(int fd) const {
     struct stat now {};
     return ::fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
   }

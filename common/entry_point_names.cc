@@ -2,7 +2,7 @@
 
 namespace xschedd {
 
-// The lists are those that the wrappers are made from; nothing else of the shim is included here.
+// The wrappers are generated from the same lists; nothing else of the shim is included here.
 // clang-format off
 std::span<const EntryPointName> EntryPointNames() {
   static constexpr EntryPointName kNames[] = {
@@ -19,7 +19,7 @@ std::span<const EntryPointName> EntryPointNames() {
 }
 
 bool IsLeftAlone(std::string_view name) {
-  // Names separated by commas and spaces, as the list has them, and one comma behind the last.
+  // The list's names, separated by commas and spaces, with a comma after the last.
   static constexpr std::string_view kNames = ""
 #define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
 #define XS_EACH(...)

@@ -1,5 +1,5 @@
-// The entry points of every vendor that the shim wraps, for whoever must tell a name that is right from one that is
-// not without having the shim at hand. Thread rule: constants.
+// The entry points of every vendor that the shim wraps, for code that checks names without the shim. Thread rule:
+// constants.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct EntryPointName {
 
 std::span<const EntryPointName> EntryPointNames();
 
-// Whether `name` is another function of HIP, which the shim leaves alone. (CUDA's are not listed here.)
+// Whether `name` is a function of HIP that the shim does not wrap. (CUDA's are not listed.)
 bool IsLeftAlone(std::string_view name);
 
 }  // namespace xschedd

@@ -13,17 +13,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a process with more, the driver's are among the first: the runtime opens them at its start.
+// Where a process has more, the driver's are among the first: the runtime opens them when it starts.
 constexpr int kMaxDescriptors = 4096;
 
 enum class Uses { kNo, kYes, kCannotSee };
 
-Uses LookAtDescriptors(const fs::path& process, std::set<std::string>& files) {
+Uses ReadDescriptors(const fs::path& process, std::set<std::string>& files) {
   std::error_code error;
   fs::directory_iterator descriptors(process / "fd", error);
   if (error == std::errc::permission_denied) return Uses::kCannotSee;
   bool computes = false;
-  // Any other error: it has ended meanwhile.
+  // Any other error: the process has ended.
   for (int i = 0; !error && descriptors != fs::directory_iterator() && i < kMaxDescriptors; ++i) {
     std::error_code gone;
     const std::string target = fs::read_symlink(descriptors->path(), gone).native();
@@ -48,7 +48,7 @@ std::uint64_t ParentOf(const fs::path& process) {
 
 }  // namespace
 
-GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& goes_on, std::size_t most) {
+GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& keep_going, std::size_t limit) {
   GpuUsers found;
   std::error_code error;
   fs::directory_iterator processes(root + "/proc", error);
@@ -56,13 +56,13 @@ GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& goes
     const fs::path& path = processes->path();
     const std::string name = path.filename().native();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (found.users.size() == most || (goes_on && !goes_on())) {
-      found.is_whole = false;
+    if (found.users.size() == limit || (keep_going && !keep_going())) {
+      found.is_complete = false;
       break;
     }
     GpuUser user;
     user.pid = std::strtoull(name.c_str(), nullptr, 10);
-    Uses uses = LookAtDescriptors(path, user.files);
+    Uses uses = ReadDescriptors(path, user.files);
     if (uses == Uses::kCannotSee) {
       // KFD lists processes of all users.
       std::error_code ignored;

@@ -1,6 +1,5 @@
-// Processes that compute on a GPU, as /proc and KFD show them: those that have /dev/kfd or /dev/nvidia-uvm open.
-// (Monitors and desktops have other files of the drivers open, and are not meant.) Thread rule: reads files; any
-// thread.
+// Processes that compute on a GPU, by /proc and KFD: those that have /dev/kfd or /dev/nvidia-uvm open. Monitors and
+// desktops open other files of the drivers, and do not count. Thread rule: reads files; any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +14,20 @@ namespace xschedd {
 struct GpuUser {
   std::uint64_t pid = 0;
   std::uint64_t parent = 0;
-  bool is_hidden = false;  // KFD says so; the caller may not look into it
-  // Device files of GPUs that it has open: "/dev/nvidia0", "/dev/dri/renderD128".
-  std::set<std::string> files;
+  bool is_hidden = false;       // KFD lists it, and the caller may not read its descriptors
+  std::set<std::string> files;  // device files of GPUs that it has open: "/dev/nvidia0", "/dev/dri/renderD128"
 };
 
 struct GpuUsers {
   std::vector<GpuUser> users;         // by pid
-  std::vector<std::uint64_t> hidden;  // processes into which the caller may not look, and that KFD does not know
-  bool is_whole = true;               // false: there are more than `most`, or it was stopped
+  std::vector<std::uint64_t> hidden;  // processes that the caller may not inspect, and that KFD does not list
+  bool is_complete = true;            // false: more than `limit`, or the search was stopped
 };
 
 inline constexpr std::size_t kMaxGpuUsers = 4096;
 
-// `root`: of the folders proc and sys. `goes_on` is asked before each process; false ends it.
-GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& goes_on = {},
-                      std::size_t most = kMaxGpuUsers);
+// `root`: a prefix to /proc and /sys. `keep_going` is called before each process; false stops the search.
+GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& keep_going = {},
+                      std::size_t limit = kMaxGpuUsers);
 
 }  // namespace xschedd

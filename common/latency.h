@@ -1,5 +1,5 @@
-// Whether a client may be slowed down by those below it, for their sake: its words in the environment, configuration,
-// protocol and xschedctl. Thread rule: pure.
+// A client's latency setting: whether clients below it may slow it down. Its words are the same in the environment, the
+// configuration, the protocol and xschedctl. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace xschedd {
 
 enum class Latency : std::uint8_t {
-  kAuto,    // by no more than is tolerated (daemon/policy/benefit.h)
-  kStrict,  // others are held whenever it is busy
+  kAuto,    // they may, by the tolerance (daemon/policy/benefit.h)
+  kStrict,  // they are held whenever it is busy
 };
 
 inline constexpr std::string_view LatencyText(Latency latency) {
@@ -23,7 +23,7 @@ inline constexpr std::optional<Latency> LatencyFrom(std::string_view text) {
   if (text == LatencyText(Latency::kStrict)) return Latency::kStrict;
   return text == LatencyText(Latency::kAuto) ? std::optional(Latency::kAuto) : std::nullopt;
 }
-// The same; fails on anything else, and says the words.
+// The same, with an error that lists the words.
 inline Result<Latency> ParseLatency(std::string_view text) {
   if (const auto latency = LatencyFrom(text)) return *latency;
   return Fail("\"" + std::string(text) + "\" is no latency", "give \"strict\" or \"auto\"");

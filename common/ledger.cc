@@ -15,7 +15,7 @@ using abi::TransitionKind;
 
 namespace {
 
-// Of memory that its owner may be writing: a plain load, but one that the compiler never makes a second time.
+// A plain load from memory that its owner may be writing, which the compiler never repeats.
 std::uint32_t LoadOnce(const std::uint32_t& value) {
   return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(value)).load(std::memory_order_relaxed);
 }
@@ -62,7 +62,7 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
     const std::uint64_t head = control.ring_head.load(std::memory_order_relaxed);
     const std::uint64_t tail = board_->control.ring_tail.load(std::memory_order_acquire);
     if (head - tail >= kRingSize) {
-      // relaxed: a hint to resynchronise; the seq_cst fence below orders it before the look at daemon_sleeping.
+      // relaxed: a hint to resynchronise; the seq_cst fence below orders it before the load of daemon_sleeping.
       control.lost.fetch_add(1, std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
@@ -80,7 +80,7 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
 }
 
 void LedgerWriter::Renew() {
-  // relaxed: the daemon asks only whether it has changed.
+  // relaxed: only a change of the value has a meaning.
   if (renews_) ledger_->control.renewals.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -97,9 +97,9 @@ bool LedgerWriter::WakeDaemon() {
   if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
   const std::uint64_t one = 1;
   const int saved_errno = errno;  // the host program's launch must not change errno
-  // Never into a file of the program that has been given this number.
+  // Never writes into a file of the program that reuses this number.
   const WakeUp& wake_up = *wake_up_.load(std::memory_order_acquire);
-  const bool can_wake = wake_up.identity.IsBehind(wake_up.fd);
+  const bool can_wake = wake_up.identity.Matches(wake_up.fd);
   // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.
   if (can_wake) [[maybe_unused]]
     const ssize_t written = ::write(wake_up.fd, &one, sizeof one);
@@ -149,8 +149,8 @@ LedgerReader::Drained LedgerReader::Drain() {
   }
   bool seen[kMaxDevices] = {};
   for (; tail_ != head; ++tail_) {
-    // Each field is read once, so that check and use are of the same value. relaxed: an honest client's are ordered by
-    // the head; another's may change while they are read.
+    // Each field is loaded once, so that the value checked is the value used. relaxed: the head orders an honest
+    // client's writes; a hostile one's may change at any time.
     const abi::Transition& record = ledger_->ring[tail_ % kRingSize];
     const std::uint32_t kind = LoadOnce(record.kind);
     const std::uint32_t slot = LoadOnce(record.slot);
@@ -177,7 +177,7 @@ Level LedgerReader::LevelOf(std::uint32_t slot) const {
 }
 
 std::uint64_t LedgerReader::GpuTimeNs(std::uint32_t slot) const {
-  // relaxed: no other data hangs on it.
+  // relaxed: no other data depends on it.
   return ledger_->devices[slot].gpu_time_ns.load(std::memory_order_relaxed);
 }
 
@@ -187,7 +187,7 @@ std::uint64_t LedgerReader::DeadlineNs(std::uint32_t slot) const {
 }
 
 std::uint64_t LedgerReader::Renewals() const {
-  // relaxed: no other data hangs on it.
+  // relaxed: no other data depends on it.
   return ledger_->control.renewals.load(std::memory_order_relaxed);
 }
 
@@ -211,7 +211,7 @@ LedgerSnapshot LedgerReader::Read(std::uint32_t slot) const {
   LedgerSnapshot snapshot;
   snapshot.busy = LevelOf(slot) != Level::kIdle;
   snapshot.has_waiters = HasWaiters(slot);
-  // relaxed: statistics; no decision hangs on their order.
+  // relaxed: statistics; no decision depends on their order.
   snapshot.in_flight = device.in_flight.load(std::memory_order_relaxed);
   snapshot.window_limit = device.window_limit.load(std::memory_order_relaxed);
   snapshot.submitted = device.submitted.load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // The two ends of a ledger (abi.h): the client's LedgerWriter, the daemon's LedgerReader.
-// Thread rule: LedgerWriter::Report is serialised by the writer itself with a lock of its own process; the counters of
-// a device may be added to by any thread. LedgerReader: one thread (the daemon's). The reader trusts nothing it reads.
+// Thread rule: LedgerWriter, any thread (Report takes a lock of the process; counters are atomic). LedgerReader, one
+// thread (the daemon's); it trusts nothing that it reads.
 #pragma once
 
 #include <atomic>
@@ -19,37 +19,37 @@ namespace xschedd {
 
 class LedgerWriter {
  public:
-  // Refuses a ledger of another version or layout than was agreed on. `board` is the same session's; `daemon_eventfd`
-  // is written to wake the daemon. All stay owned by the caller and must outlive the writer.
+  // Fails if the ledger's version or layout is not the one agreed on. `board` is the same session's; writing
+  // `daemon_eventfd` wakes the daemon. All stay owned by the caller and must outlive the writer.
   static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd,
                                     const abi::Layout& layout = abi::Newest());
 
-  // Says that this client became busy or idle on `slot`, or waits: level, ring record, wake-up if the daemon sleeps.
-  // Never blocks: a full ring drops the record, and the level, which is the truth, stays right. False: the daemon
-  // sleeps and cannot be woken, because the descriptor is not the eventfd any more (the program has closed it).
+  // Reports that this client became busy or idle on `slot`, or waits: level, ring record, wake-up if the daemon sleeps.
+  // A full ring drops the record; the level, which is the truth, stays right. False: the daemon sleeps and cannot be
+  // woken, because the program has closed the eventfd.
   bool Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
 
   // Whether a slot was last reported busy. seq_cst with Report: see Agent::BusyReported.
   bool IsAnyBusy() const { return busy_slots_.load(std::memory_order_seq_cst) != 0; }
-  // Says that this client is alive, as a busy one has to at least every abi::kRenewNs. Nothing where the session's
+  // Reports that this client is alive; a busy one must, at least every abi::kRenewNs. Does nothing if the session's
   // version has no word for it.
   void Renew();
-  // Says what has become of the time slice that the board wants on `slot`; `us` counts with kInForce only. Nothing
-  // where the session's version has no word for it.
+  // Reports what became of the time slice that the board wants on `slot`; `us` counts with kInForce only. Does nothing
+  // if the session's version has no word for it.
   void SetSlice(std::uint32_t slot, abi::SliceState state, std::uint32_t us);
-  // Makes the daemon look at this ledger if it sleeps. False as of Report.
+  // Makes the daemon read this ledger if it sleeps. False as in Report.
   bool WakeDaemon();
 
-  // A thread is about to wait on the gate of `slot`, or has stopped waiting. Call AddWaiter before looking at the word
+  // A thread is about to wait on the gate of `slot`, or has stopped waiting. Call AddWaiter before reading the word
   // that the wait depends on.
   void AddWaiter(std::uint32_t slot);
   void RemoveWaiter(std::uint32_t slot);
 
-  // Another daemon serves the same memory: from here on it is woken through this descriptor.
+  // Another daemon now serves the same memory, and is woken through this descriptor.
   void SetEventFd(int daemon_eventfd) {
     const std::lock_guard lock(mutex_);
     wake_ups_.push_back(std::make_unique<WakeUp>(WakeUp{daemon_eventfd, DescriptorIdentity(daemon_eventfd)}));
-    // release: complete before it is seen.
+    // release: whoever sees the pointer sees a complete WakeUp.
     wake_up_.store(wake_ups_.back().get(), std::memory_order_release);
   }
 
@@ -74,11 +74,11 @@ class LedgerWriter {
   const bool has_slices_;
   std::atomic<std::uint64_t> busy_slots_{0};  // a bit each
   std::atomic<const WakeUp*> wake_up_{nullptr};
-  std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // an older one may be in use by a thread
+  std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // kept, since a thread may still use an older one
   std::mutex mutex_;                               // one producer at a time
 };
 
-// What has become of a time slice, as the client claims.
+// What became of a time slice, as the client claims.
 struct SliceSnapshot {
   abi::SliceState state = abi::SliceState::kNotAsked;
   std::uint32_t us = 0;  // 0 unless kInForce
@@ -99,47 +99,46 @@ struct LedgerSnapshot {
   std::uint64_t passthrough = 0;
 };
 
-// One counter of a ledger, for who looks at many of them often. A look is a copy: nobody gets hold of the memory
-// itself.
+// One counter of a ledger, for code that polls many of them. Read returns a copy; the memory itself is never exposed.
 class LedgerCounter {
  public:
   explicit LedgerCounter(const abi::Counter& counter) : counter_(&counter) {}
-  // relaxed: no other data hangs on it.
+  // relaxed: no other data depends on it.
   std::uint64_t Read() const { return counter_->load(std::memory_order_relaxed); }
 
  private:
   const abi::Counter* counter_;
 };
 
-// Gives copies and no addresses: what a caller checks is what it uses, whatever the client writes meanwhile. Each
-// function loads each value that it gives once.
+// Returns copies, never addresses: what a caller checks is what it uses, whatever the client writes meanwhile. Each
+// function loads each value once.
 class LedgerReader {
  public:
   // Initialises the header of a ledger of `layout`'s size. `board` is the same session's: the reader keeps ring_tail
-  // and daemon_sleeping there. kInUse: an earlier daemon read it; what was published until now is skipped: the levels
-  // say what it came to.
+  // and daemon_sleeping there. kInUse: an earlier daemon read it; records published so far are skipped, since the
+  // levels have their result.
   LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout = abi::Newest(),
                MemoryIs memory = MemoryIs::kNew);
 
   struct Drained {
     std::vector<std::uint32_t> touched_slots;  // each slot once, in no particular order
     std::uint32_t refused = 0;                 // records that no honest client writes
-    bool resync = false;                       // records were lost or the ring was nonsense: look at every slot's level
+    bool resync = false;                       // records were lost or the ring was nonsense: read every slot's level
   };
-  // Reads what the ring holds, at most kRingSize records however fast the client writes. A record only says where to
-  // look: the caller reads the level of each touched slot with LevelOf().
+  // Reads what the ring holds, at most kRingSize records however fast the client writes. A record only names a slot:
+  // the caller reads the level of each touched slot with LevelOf().
   Drained Drain();
 
   abi::Level LevelOf(std::uint32_t slot) const;
-  // What the policies look at while they decide, without the rest of Read().
+  // What a decision needs, without the rest of Read().
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
   LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }
   LedgerCounter LaunchCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].submitted); }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
-  // What a client that lives changes while it is busy; of a version without it always the same.
+  // A live client changes it while it is busy; constant in versions without it.
   std::uint64_t Renewals() const;
   bool HasWaiters(std::uint32_t slot) const;
-  // Shown, used for no decision. Of a version without it, and for a state that there is not: kNotAsked.
+  // For display only. kNotAsked in versions without slices, and for an unknown state.
   SliceSnapshot Slice(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;
 

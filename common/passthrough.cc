@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kKernelPrefix = "kernel:";
 constexpr char kGrammar[] = "write a library (librccl.so), an entry point (hipMemcpyAsync) or kernel:GLOB";
-constexpr std::size_t kLongest = 1024;  // of one entry
-constexpr std::size_t kLongestLike = 96;
+constexpr std::size_t kLongest = 1024;        // of one entry
+constexpr std::size_t kLongestCompared = 96;  // comparing costs the product of both lengths, for each name
 
 bool IsBlank(char c) {
   return c == ' ' || c == '\t';
@@ -35,8 +35,8 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// "_Z24hipExtModuleLaunchKernelP18..." and "_ZN8hip_impl22hipLaunchKernelGGLImplEm...": the last of the lengths and
-// names that they begin with. What is not mangled is itself.
+// "_Z24hipExtModuleLaunchKernelP18..." and "_ZN8hip_impl22hipLaunchKernelGGLImplEm...": returns the last of the leading
+// length-prefixed names. A name that is not mangled is returned as it is.
 std::string_view Unmangled(std::string_view name) {
   if (name.substr(0, 2) != "_Z") return name;
   std::string_view rest = name.substr(2);
@@ -55,7 +55,7 @@ std::string_view Unmangled(std::string_view name) {
   return last;
 }
 
-// Without what only says which default stream, or which version of the parameters, is meant.
+// Without the suffixes that select a default stream or a version of the parameters.
 std::string_view PlainName(std::string_view exported) {
   static constexpr std::array<std::string_view, 3> kStreams = {"_spt", "_ptsz", "_ptds"};
   std::string_view name = Unmangled(exported);
@@ -82,10 +82,10 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The gated entry point whose name is most like `text`; empty if none is like it at all.
+// The gated entry point whose name is closest to `text`; empty if none is close.
 std::string_view Nearest(std::string_view text) {
   std::string_view best;
-  if (text.size() > kLongestLike) return best;  // comparing costs the product of both lengths, for each name
+  if (text.size() > kLongestCompared) return best;
   std::size_t least = text.size() / 3 + 2;
   for (const EntryPointName& known : EntryPointNames()) {
     if (!known.is_gated) continue;
@@ -174,7 +174,7 @@ bool MatchesEntryPoint(std::string_view name, std::string_view exported) {
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Where to go on after the last star: the star takes one character more.
+  // Where to resume after the last star, which then takes one more character.
   std::size_t star = std::numeric_limits<std::size_t>::max();
   std::size_t taken = 0;
   while (t < text.size()) {

@@ -6,8 +6,7 @@
 //
 // A connection whose first four bytes are not kHelloMagic is taken for a plain gRPC client ("PRI ") and gets no board.
 // Both sides then pass the descriptor to gRPC (AddInsecureChannelFromFd, CreateInsecureChannelFromFd).
-// The two messages never change, so that any two releases can at least report to each other that they do not fit.
-// Source of the scheme, and why no token crosses a second path: shared reference grpc-in-a-preload.md §2.
+// The two messages never change, so that any two releases can at least tell each other that they do not match.
 // Thread rule: plain data.
 #pragma once
 
@@ -27,7 +26,7 @@ struct PreambleHello {
 
 enum class PreambleStatus : std::uint32_t {
   kOk = 0,
-  kVersionMismatch = 1,  // the daemon does not speak that version: the client tries the daemon's, if it can, else it
+  kVersionMismatch = 1,  // the daemon does not speak that version: the client tries the daemon's, or, if it cannot,
                          // runs unscheduled and says so once
   kQuota = 2,            // the uid has too many connections
   kDraining = 3,         // the daemon takes no new clients at the moment
@@ -39,7 +38,7 @@ inline constexpr int kPreambleDescriptors = 3;  // board, ledger, eventfd
 struct PreambleWelcome {
   char magic[4];
   PreambleStatus status;
-  std::uint32_t abi_version;  // kOk: what the memory has, the hello's; else the newest that the daemon speaks
+  std::uint32_t abi_version;  // kOk: the memory's, which is the hello's; else the newest that the daemon speaks
   std::uint32_t reserved;
   std::uint64_t layout_hash;  // of that version
   char token[16];             // echoed in the first message of the session: an assertion, not a secret

@@ -47,7 +47,7 @@ bool Receive(int socket, Welcomed* welcomed, int timeout_ms) {
       for (std::size_t i = 0; i < count; ++i) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        UniqueFd owned(fd);  // one too many is closed again
+        UniqueFd owned(fd);  // closes a surplus one
         if (next < kPreambleDescriptors) welcomed->descriptors[next++] = std::move(owned);
       }
     }
@@ -67,29 +67,29 @@ PreambleHello MakeHello(const abi::Layout& layout) {
 }
 
 std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello, int timeout_ms) {
-  // 16 bytes into the empty buffer of a fresh socket are taken whole, or not at all when the daemon has refused us on
-  // sight and hung up: then its reason can still be read.
+  // The empty buffer of a fresh socket takes 16 bytes whole, or not at all if the daemon has refused us at once and
+  // hung up; its reason can then still be read.
   [[maybe_unused]] const ssize_t sent = ::send(socket, &hello, sizeof hello, MSG_NOSIGNAL);
   std::optional<Welcomed> welcomed(std::in_place);
   if (!Receive(socket, &*welcomed, timeout_ms)) return std::nullopt;
   return welcomed;
 }
 
-Meeting MeetDaemon(const std::function<UniqueFd()>& connect, int timeout_ms) {
-  Meeting meeting;
-  meeting.layout = &abi::Newest();
+Greeting GreetDaemon(const std::function<UniqueFd()>& connect, int timeout_ms) {
+  Greeting greeting;
+  greeting.layout = &abi::Newest();
   for (int attempt = 0; attempt < 2; ++attempt) {
-    meeting.socket = connect();
-    meeting.welcomed.reset();
-    if (!meeting.socket.IsValid()) break;
-    meeting.welcomed = SayHello(meeting.socket.Get(), MakeHello(*meeting.layout), timeout_ms);
-    if (!meeting.welcomed || meeting.welcomed->welcome.status != PreambleStatus::kVersionMismatch) break;
-    const PreambleWelcome& welcome = meeting.welcomed->welcome;
+    greeting.socket = connect();
+    greeting.welcomed.reset();
+    if (!greeting.socket.IsValid()) break;
+    greeting.welcomed = SayHello(greeting.socket.Get(), MakeHello(*greeting.layout), timeout_ms);
+    if (!greeting.welcomed || greeting.welcomed->welcome.status != PreambleStatus::kVersionMismatch) break;
+    const PreambleWelcome& welcome = greeting.welcomed->welcome;
     const abi::Layout* const older = abi::FindSpoken(welcome.abi_version, welcome.layout_hash);
-    if (older == nullptr || older == meeting.layout) break;
-    meeting.layout = older;
+    if (older == nullptr || older == greeting.layout) break;
+    greeting.layout = older;
   }
-  return meeting;
+  return greeting;
 }
 
 }  // namespace xschedd

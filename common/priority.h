@@ -1,4 +1,5 @@
-// Priority: a number from -100 to 100, larger is more important, default 0. Out of range is an error, never clamped.
+// Priority: a number from -100 to 100; larger is more important, the default is 0. Out of range is an error; nothing is
+// clamped.
 // Thread rule: pure functions.
 #pragma once
 

@@ -1,8 +1,10 @@
-// The error type of the project: what went wrong and what the reader can do about it, as one line each.
-// Functions that can fail for reasons outside the program return Result<T>; exceptions are left to programming errors
-// and to libraries that throw. Thread rule: values.
+// The project's error type: what went wrong, and what the reader can do about it. Functions that can fail for reasons
+// outside the program return Result<T>; exceptions are for programming errors and libraries that throw. Thread rule:
+// values.
 #pragma once
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -20,6 +22,11 @@ using Result = tl::expected<T, Error>;
 
 inline tl::unexpected<Error> Fail(std::string what, std::string remedy = {}) {
   return tl::unexpected<Error>(Error{std::move(what), std::move(remedy)});
+}
+
+// "Permission denied": the system call that failed last on this thread, for Error::what.
+inline std::string ErrnoText() {
+  return std::strerror(errno);
 }
 
 }  // namespace xschedd

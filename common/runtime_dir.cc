@@ -6,7 +6,7 @@ namespace xschedd {
 
 std::string RuntimeDir(std::string_view explicit_dir) {
   if (!explicit_dir.empty()) return std::string(explicit_dir);
-  // secure_getenv: a set-uid program must not be led to a stranger's socket by its caller.
+  // secure_getenv: the caller of a set-uid program must not lead it to a socket of his own.
   const char* from_environment = secure_getenv(kRuntimeDirVariable);
   if (from_environment != nullptr && *from_environment != '\0') return from_environment;
   return kDefaultRuntimeDir;

@@ -4,18 +4,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace xschedd {
 namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-std::string Errno() {
-  return std::strerror(errno);
-}
 
 }  // namespace
 
@@ -43,30 +37,30 @@ void* Mapping::Leak() {
 Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write) {
   UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.IsValid()) {
-    return Fail("cannot make shared memory \"" + name + "\": " + Errno(), "raise LimitNOFILE or the memory limit");
+    return Fail("cannot make shared memory \"" + name + "\": " + ErrnoText(), "raise LimitNOFILE or the memory limit");
   }
   if (::ftruncate(fd.Get(), static_cast<off_t>(size)) != 0) {
-    return Fail("cannot size shared memory \"" + name + "\": " + Errno(), "raise the memory limit");
+    return Fail("cannot size shared memory \"" + name + "\": " + ErrnoText(), "raise the memory limit");
   }
   void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.Get(), 0);
   if (address == MAP_FAILED) {
-    return Fail("cannot map shared memory \"" + name + "\": " + Errno(), "raise the memory limit");
+    return Fail("cannot map shared memory \"" + name + "\": " + ErrnoText(), "raise the memory limit");
   }
   Mapping mapping(address, size);
   // F_SEAL_FUTURE_WRITE leaves the mapping just made writable and forbids all later ones.
   const int seals = kSizeSeals | (peer_may_write == PeerMayWrite::kNo ? F_SEAL_FUTURE_WRITE : 0);
   if (::fcntl(fd.Get(), F_ADD_SEALS, seals) != 0) {
-    return Fail("cannot seal shared memory \"" + name + "\": " + Errno(), "run Linux 5.1 or later");
+    return Fail("cannot seal shared memory \"" + name + "\": " + ErrnoText(), "run Linux 5.1 or later");
   }
   return SharedMemory{std::move(fd), std::move(mapping)};
 }
 
 Result<UniqueFd> ReadOnlyView(int fd) {
-  // Whoever has a descriptor can open the object again through /proc, as far as its mode allows.
+  // Whoever has a descriptor can open the object again through /proc, within its mode.
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   UniqueFd view;
   if (::fchmod(fd, S_IRUSR | S_IWUSR) == 0) view.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!view.IsValid()) return Fail("cannot open shared memory read-only: " + Errno(), "mount /proc");
+  if (!view.IsValid()) return Fail("cannot open shared memory read-only: " + ErrnoText(), "mount /proc");
   return view;
 }
 
@@ -81,7 +75,7 @@ Result<Mapping> MapSharedMemory(int fd, std::size_t size, Access access) {
   }
   const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void* address = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
-  if (address == MAP_FAILED) return Fail("cannot map shared memory: " + Errno(), "raise the memory limit");
+  if (address == MAP_FAILED) return Fail("cannot map shared memory: " + ErrnoText(), "raise the memory limit");
   return Mapping(address, size);
 }
 

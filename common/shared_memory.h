@@ -1,5 +1,5 @@
-// Sealed memory objects: making them (daemon) and mapping them (both sides).
-// Sealed against shrinking, growing and further seals, so that neither side can make the other fault by truncating.
+// Sealed memory objects: the daemon makes them, both sides map them. They are sealed against shrinking, growing and
+// further seals, so that neither side can make the other fault by truncating.
 // Thread rule: a Mapping is a value with one owner; the memory behind it follows abi.h.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace xschedd {
 
-// A mapped memory object; unmapped when it goes.
+// A mapped memory object; the destructor unmaps it.
 class Mapping {
  public:
   Mapping() = default;
@@ -24,7 +24,7 @@ class Mapping {
 
   void* Address() const { return address_; }
   std::size_t Size() const { return size_; }
-  // Gives the memory up without unmapping it: for a client, whose threads may read the board until the process ends.
+  // Releases the memory without unmapping it: a client's threads may read the board until the process ends.
   void* Leak();
 
  private:
@@ -43,15 +43,15 @@ enum class PeerMayWrite { kNo, kYes };
 // receives the descriptor can only map it read-only. Fails with ENOMEM, EMFILE or on a kernel before 5.1.
 Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write);
 
-// Another descriptor of a memory object that MakeSharedMemory made with PeerMayWrite::kYes, through which it can only
-// be mapped read-only; only the maker's own user can open it for more. In place of PeerMayWrite::kNo where a successor
-// of this process must be able to map the object for writing: that seal binds it as well. Fails without /proc.
+// Another descriptor of a memory object that was made with PeerMayWrite::kYes, through which it can only be mapped
+// read-only; only the maker's own user can open it for writing. Replaces PeerMayWrite::kNo where a successor of this
+// process must map the object for writing, which that seal would forbid as well. Fails without /proc.
 Result<UniqueFd> ReadOnlyView(int fd);
 
 enum class Access { kReadOnly, kReadWrite };
 
-// Maps a received descriptor. Refuses one that is not exactly `size` bytes or not sealed as above, because then the
-// sender could still shrink it under us.
+// Maps a received descriptor. Fails unless it has exactly `size` bytes and is sealed as above: otherwise the sender
+// could shrink it later.
 Result<Mapping> MapSharedMemory(int fd, std::size_t size, Access access);
 
 }  // namespace xschedd

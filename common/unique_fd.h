@@ -1,4 +1,4 @@
-// Owner of one file descriptor; closes it when it goes. Thread rule: one owner at a time.
+// Owns one file descriptor; the destructor closes it. Thread rule: one owner at a time.
 #pragma once
 
 #include <unistd.h>

@@ -56,7 +56,7 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
 
   bool has_socket = false;
-  auto [socket, welcomed, layout] = MeetDaemon(
+  auto [socket, welcomed, layout] = GreetDaemon(
       [&] {
         // Non-blocking from the start: gRPC wants it so, and a stopped daemon's full backlog must not block us.
         UniqueFd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

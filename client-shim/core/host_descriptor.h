@@ -27,7 +27,7 @@ class HostDescriptor {
   }
 
   int Get() const { return fd_; }
-  bool IsOurs() const { return fd_ >= 0 && identity_.IsBehind(fd_); }
+  bool IsOurs() const { return fd_ >= 0 && identity_.Matches(fd_); }
 
  private:
   int fd_ = -1;

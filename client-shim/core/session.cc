@@ -99,7 +99,7 @@ void Session::SetMemory(int board_fd, int ledger_fd) {
 }
 
 bool Session::IsIn(int board_fd, int ledger_fd) const {
-  return board_object_.IsBehind(board_fd) && ledger_object_.IsBehind(ledger_fd);
+  return board_object_.Matches(board_fd) && ledger_object_.Matches(ledger_fd);
 }
 
 void Session::Resume(int eventfd) {

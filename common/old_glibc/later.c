@@ -1,7 +1,7 @@
-/* What the static libraries inside libxschedd-client.so and the portable programs (tools/dist) take from glibc versions
- * after 2.28, which RHEL 8 has: here in their place, hidden, so that nothing newer is asked of the host.
- * tools/dist/needs.py holds the limit. (Functions that only moved into libc.so.6, or got another version, are in
- * moved.S.) Thread rule: any thread. */
+/* Functions that glibc got after 2.28 (RHEL 8), for the static libraries inside libxschedd-client.so and for the
+ * portable programs (tools/dist): defined here, hidden, so that the host needs nothing newer. tools/dist/needs.py
+ * checks that. (Functions that only moved into libc.so.6, or got another version, are in moved.S.) Thread rule: any
+ * thread. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* glibc 2.32. Never true: the host's own variable is not ours to know, and atomic operations are always right. */
+/* glibc 2.32. Never true: the host's own variable is out of reach, and atomic operations are always right. */
 char __libc_single_threaded = 0; /* NOLINT(bugprone-reserved-identifier) */
 
-/* glibc 2.33; before, they were inline functions around __xstat. The kernel's structure is the C library's. Named by
- * hand, because the header gives `stat` the name stat64 where files may be large. */
+/* glibc 2.33; before that, inline functions around __xstat. The kernel's structure is the C library's. The assembler
+ * names are explicit, because the header renames `stat` to stat64 where files may be large. */
 int xschedd_stat(const char* path, void* out) __asm__("stat");
 int xschedd_stat(const char* path, void* out) {
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
@@ -47,9 +47,9 @@ uint32_t arc4random(void) {
   return value;
 }
 
-/* glibc 2.30; std::condition_variable. Before, conditions knew only the clock that they were made with, which is the
- * wall's with libstdc++. That one may be set back meanwhile: a second at most is waited at a time, and who waits for
- * longer finds himself woken early, as conditions may do. */
+/* glibc 2.30; std::condition_variable. Before that, a condition used only the clock that it was made with, which with
+ * libstdc++ is the wall clock. That may be set back meanwhile, so this waits for at most a second; a caller that wants
+ * to wait longer is woken early, as POSIX allows. */
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   enum { kSecond = 1000000000 };

@@ -1,8 +1,8 @@
 /* Names only, for the linker: functions of libpthread, libdl, libm and libc that libxschedd-client.so and the portable
- * programs use, under the versions that they have had since long before glibc 2.34 moved some into libc.so.6 and made
- * others anew. Linked before the real libc as libpthread.so.0, and as libdl.so.2 for who uses that, it makes them ask for
- * these versions, which every glibc has. (From 2.34 on both are still there, empty.) The loader looks for a version in
- * all libraries, whichever it was linked from. Never loaded. moved.map gives the versions. */
+ * programs use, with the versions that they had before glibc 2.34 moved some into libc.so.6 and gave others new versions.
+ * Linked before the real libc, as libpthread.so.0 and (where used) libdl.so.2, it makes the object need these versions,
+ * which every glibc has. (Since 2.34 both libraries still exist, empty.) The loader searches all libraries for a version,
+ * whichever it was linked from. Never loaded. moved.map gives the versions. */
 .macro function names:vararg
   .irp name, \names
     .globl \name

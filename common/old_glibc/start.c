@@ -1,7 +1,7 @@
-/* How a portable program starts on a C library before 2.34. There, __libc_start_main runs the program's constructors
- * only through the function that the program gives it; since 2.34 it finds them itself if it is given none, and crt1.o
- * of such a machine gives none. So crt1.o's call comes here (--wrap), and the older version of the function, which
- * every glibc has (moved.S), is given ours. Thread rule: before main. */
+/* Starts a portable program on a C library before 2.34. There, __libc_start_main runs the program's constructors only
+ * through a function that the program passes. Since 2.34 it finds them itself, and the crt1.o of such a machine passes
+ * none. So crt1.o's call is redirected to here (--wrap), which calls the older version of the function, which every
+ * glibc has (moved.S), with ours. Thread rule: before main. */
 #include <stddef.h>
 
 /* The names are the C library's and the linker's. NOLINTBEGIN(bugprone-reserved-identifier) */

@@ -100,19 +100,20 @@ bool ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector
   });
 }
 
-// The class becomes a label of metrics.
+// Limited, because the class becomes a label of metrics.
 void ReadClass(ConfigReader& reader, const toml::table& table, Rule& rule) {
   std::string text;
   if (!reader.Text(table, "class", text)) return;
   rule.metric_class = text;
-  const auto may_stand = [](unsigned char c) {
+  const auto is_allowed = [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   };
-  if (text.size() > kMaxClassLength || !std::all_of(text.begin(), text.end(), may_stand)) {
+  if (text.size() > kMaxClassLength || !std::all_of(text.begin(), text.end(), is_allowed)) {
     reader.Refuse(*table.get("class"), "\"" + text + "\" is no class",
                   "give at most " + std::to_string(kMaxClassLength) + " of a-z, 0-9, - and _");
   } else if (text == kOtherClass) {
-    reader.Refuse(*table.get("class"), "the class \"other\" is for what fits into no other", "choose another name");
+    reader.Refuse(*table.get("class"), "the class \"other\" is reserved for clients without room in another",
+                  "choose another name");
   }
 }
 
@@ -185,10 +186,10 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
   rule.place = reader.PlaceOf(table);
-  // A wrong value was reported already.
+  // A wrong value has been reported already.
   if (reader.ErrorCount() != errors) return;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
-    reader.Refuse(table, "a [[rule]] that fits every client",
+    reader.Refuse(table, "a [[rule]] that matches every client",
                   "give it a uid, user, gid, exe, cgroup, container or group");
   }
   if (!rule.priority && !rule.weight && !rule.latency && !rule.join && rule.passthrough.empty() && !rule.metric_class) {

@@ -28,8 +28,8 @@ struct FilePlace {
 inline constexpr std::string_view kJoinCgroup = "cgroup";  // one group per cgroup
 inline constexpr std::string_view kJoinNone = "none";      // a group of its own
 
-// One [[rule]]: conditions, all of which a client must meet, and what it then gets. The first matching rule counts;
-// what it leaves out is as without rules.
+// One [[rule]]: conditions, all of which a client must meet, and what it then gets. Only the first matching rule
+// counts; what it does not set stays as without rules.
 struct Rule {
   std::optional<std::uint32_t> uid = {};
   std::optional<std::uint32_t> gid = {};
@@ -46,12 +46,12 @@ struct Rule {
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
   FilePlace place = {};
 
-  // Whether users can make their clients match: by the name of a program, of a group, or of a cgroup that users create.
-  // Such a rule counts as the user's own word: it raises nobody who may not raise himself.
+  // Whether users can make their clients match: by the name of a program, a group, or a cgroup that they create. Such a
+  // rule counts as the user's own setting: it raises only clients of users who may raise them anyway.
   bool IsByChoice() const;
 };
 
-// The most that clients of one uid get, whoever sets it. What is not set is as for uids without a ceiling of their own.
+// The most that clients of one uid get, whoever sets it. A value that is not set is that of uids without a ceiling.
 struct Ceiling {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
@@ -65,14 +65,14 @@ struct Quota {
   std::uint32_t queues_per_client = 4096;
   std::uint32_t queues_per_uid = 32'768;
   std::uint32_t devices_per_uid = 16'384;
-  std::uint32_t gpus_per_uid = 256;  // different ones; more than any machine has
+  std::uint32_t gpus_per_uid = 256;  // different GPUs; more than any machine has
   std::uint32_t memory_kib_per_uid = 16'384;
   std::uint32_t watchers_per_uid = 8;
   std::uint32_t connects_per_s = 1'000;
   std::uint32_t messages_per_s = 20'000;
   std::uint32_t message_kib_per_s = 16'384;
   std::uint32_t calls_per_s = 50;
-  std::uint32_t root_times = 4;  // factor for uid 0, as which containers often run
+  std::uint32_t root_times = 4;  // factor for uid 0, since containers often run as root
 };
 
 // Metrics over HTTP (metrics/metrics_http.h). A socket from systemd is served whatever this says.
@@ -85,9 +85,9 @@ struct MetricsSettings {
 struct Config {
   std::uint32_t lease_ms = 100;
   std::uint32_t activity_interval_ms = 1000;
-  bool spin = false;          // do not sleep while clients are tracked
+  bool spin = false;          // poll instead of sleeping while a client is tracked
   bool enforce = true;        // false: decide and record as usual, but hold nobody
-  bool software_gpu = false;  // believe clients about devices, for tests and demonstrations
+  bool software_gpu = false;  // trust clients' descriptions of devices, for tests and demonstrations
   policy::Settings policy;
   std::vector<Rule> rules;
   std::map<std::uint32_t, Ceiling> ceilings;  // by uid
@@ -96,11 +96,11 @@ struct Config {
   MetricsSettings metrics;
   std::string readers = "xschedd-readers";  // the group that sees everybody's clients and changes only its own
   std::vector<std::string> passthrough;     // in the form of common/passthrough.h
-  // The place of each key that is set: "policy.linger_us", "passthrough". If several files set it, the last one.
+  // The place of each key that is set: "policy.linger_us", "passthrough". If several files set a key, the last one.
   std::map<std::string, FilePlace> places;
   std::vector<std::string> files;  // read, in this order
 
-  // This uid's ceiling in the files; none: not set (registry/effective.h).
+  // This uid's configured ceiling; none: not set (registry/effective.h).
   std::optional<int> PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority); }
   std::optional<std::uint32_t> WeightCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::weight); }
 
@@ -123,16 +123,15 @@ struct ConfigError {
   std::string file;
   std::uint32_t line = 0;  // 0: the file as a whole
   std::uint32_t column = 0;
-  std::string what;  // these two are one line, whatever the file contains
+  std::string what;  // this and `remedy` are one line each, whatever the file contains
   std::string remedy;
 };
 
-// All mistakes, in the order of the files; of a file that is not TOML, only the first syntax error. Without errors
-// there is a configuration.
+// All mistakes, in the order of the files; in a file that is not TOML, only the first syntax error.
 struct Examined {
-  std::optional<Config> config;
+  std::optional<Config> config;  // present if there is no error
   std::vector<ConfigError> errors;
-  std::size_t more_errors = 0;  // beyond those
+  std::size_t more_errors = 0;  // beyond those in `errors`
 };
 // A later file overrides an earlier one: tables key by key, the [[ceiling]] of a user as a whole. Rules and passthrough
 // entries are appended; an empty passthrough list removes those of earlier files.

@@ -23,15 +23,15 @@ struct Setting {
   std::string value;          // JSON; for a rule or ceiling an object with the keys of the file
   std::string default_value;  // JSON; null for rules and ceilings, which have none
   std::string_view source = kFromDefault;
-  FilePlace place = {};        // if the value is from a file
-  std::string_view note = {};  // of a rule: whether it can raise
+  FilePlace place = {};        // set if the value is from a file
+  std::string_view note = {};  // for a rule: whether it can raise
 };
 
 // General settings, then rules and ceilings in file order. Sources are kFromDefault and kFromFile.
 std::vector<Setting> Describe(const Config& config);
 
-// The same for a running daemon. `file`: the policy before an administrator changed it. `option`: the policy's name was
-// given with --policy. `software_gpu`: --software-gpu was given.
+// The same for a running daemon. `file`: the policy of the files, before an administrator changed it. `option`:
+// --policy gave the policy's name. `software_gpu`: --software-gpu was given.
 std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option,
                                   bool software_gpu = false);
 

@@ -1,6 +1,5 @@
 // Durations as people write them ("500us", "25 ms", "1.5s", "2min", "1h"), for the configuration and the command line.
-// Only zero needs no unit: a bare number is how a window of 25 us gets set where 25 ms was meant. Thread rule: pure
-// functions.
+// Only zero may lack a unit: a bare number sets 25 us where 25 ms was meant. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

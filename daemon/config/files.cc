@@ -22,7 +22,7 @@ constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::string_view kDropInFolder = "conf.d";
 constexpr std::string_view kDropInEnd = ".toml";
 
-// Remedies in messages about a file, by why it was read.
+// The remedies in errors about a file; they differ by its role.
 struct Remedies {
   const char* open;
   const char* size;
@@ -84,7 +84,7 @@ Result<std::vector<ConfigFile>> ReadConfigFiles(const std::string& path, bool ma
   const auto drop_ins = DropIns(DropInFolder(path));
   if (!drop_ins) return tl::unexpected<Error>(drop_ins.error());
   for (const std::string& drop_in : *drop_ins) {
-    // O_NONBLOCK: a pipe among them must not block.
+    // O_NONBLOCK: opening a pipe must not block.
     auto text = ReadText(drop_in, O_NONBLOCK, kOfDropIn);
     if (!text) return tl::unexpected<Error>(text.error());
     if (!*text) return Fail("cannot open " + OneLine(drop_in) + ": " + std::strerror(ENOENT), kOfDropIn.open);

@@ -8,7 +8,7 @@
 
 namespace xschedd {
 
-// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: not a number, or a mere count.
+// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: not a number, or a plain count.
 std::string_view UnitOf(std::string_view key);
 // "share_slack" for "share_slack_us".
 std::string_view WithoutUnit(std::string_view key);

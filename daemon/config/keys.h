@@ -1,5 +1,5 @@
 // One row for each configuration key that occurs once and holds one value, except the policy's (policy/settings.h).
-// Reading the files and `config show` both use them. Thread rule: constants.
+// Both the reader and `config show` use the rows. Thread rule: constants.
 #pragma once
 
 #include <cstdint>

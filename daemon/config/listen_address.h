@@ -18,7 +18,7 @@ struct ListenAddress {
   std::string host;  // without brackets; for a Unix socket its path
   std::uint16_t port = 0;
 
-  bool IsLoopback() const;  // or a Unix socket: unreachable from outside
+  bool IsLoopback() const;  // true for a Unix socket as well: other machines cannot reach it
 };
 
 // "127.0.0.1:19464", "[::1]:19464", "unix:/run/xschedd/metrics.sock". Port 0: any free port.

@@ -6,7 +6,7 @@
 
 namespace xschedd {
 
-// With a slash in `wanted`, compares the whole path; else the file name.
+// Compares the whole path if `wanted` has a slash, else the file name.
 bool ExeMatches(std::string_view wanted, std::string_view exe);
 
 // Whether `cgroup` is `wanted` or below it: "/a" is above "/a/b", not above "/ab".

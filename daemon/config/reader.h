@@ -21,7 +21,7 @@ namespace xschedd {
 
 class ConfigReader {
  public:
-  // A file could contain a megabyte of them.
+  // A file could contain a megabyte of mistakes.
   static constexpr std::size_t kMaxErrors = 100;
 
   explicit ConfigReader(std::string file) : file_(std::move(file)) {}
@@ -35,7 +35,7 @@ class ConfigReader {
   bool Priority(const toml::table& table, std::string_view key, int& value);
   bool Flag(const toml::table& table, std::string_view key, bool& value);
   bool Text(const toml::table& table, std::string_view key, std::string& value);
-  // `check` returns what is wrong with an element, if anything.
+  // `check` returns what is wrong with an element; none: nothing.
   using Check = std::function<std::optional<Error>(const std::string&)>;
   bool Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value, const Check& check);
 

@@ -61,14 +61,14 @@ void PutSetting(const policy::SettingRow& row, policy::Value value, Message& to,
 Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, const Message& from,
                                                  const SettingsMap& more) {
   const Fields fields = FieldsOf(row, from);
-  std::vector<policy::Value> said;
-  if (const auto named = more.find(std::string(row.key)); named != more.end()) said.push_back(named->second);
-  if (fields.by_vendor != nullptr && ValueOf(*fields.by_vendor, from) != 0) said.push_back(policy::kByVendor);
+  std::vector<policy::Value> given;
+  if (const auto named = more.find(std::string(row.key)); named != more.end()) given.push_back(named->second);
+  if (fields.by_vendor != nullptr && ValueOf(*fields.by_vendor, from) != 0) given.push_back(policy::kByVendor);
   if (fields.value != nullptr && from.GetReflection()->HasField(from, fields.value)) {
-    said.push_back(ValueOf(*fields.value, from));
+    given.push_back(ValueOf(*fields.value, from));
   }
-  if (said.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
-  if (!said.empty()) return said.front();
+  if (given.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
+  if (!given.empty()) return given.front();
   // A field without presence always has a value.
   if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(*fields.value, from);
   return std::nullopt;

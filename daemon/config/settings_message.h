@@ -1,6 +1,6 @@
-// Puts the policy's settings into messages of the protocol and the saved state, and reads them back. A setting that has
-// a field of its own uses it, because releases up to 0.1.0 know only those; every later one is in the map `settings`,
-// by key. Thread rule: pure functions.
+// Puts the policy's settings into messages of the protocol and the saved state, and reads them back. A setting with a
+// field of its own uses that, because releases up to 0.1.0 know only fields; every later setting is in the map
+// `settings`, by key. Thread rule: pure functions.
 #pragma once
 
 #include <google/protobuf/map.h>
@@ -17,7 +17,7 @@ namespace xschedd {
 using SettingsMap = google::protobuf::Map<std::string, policy::Value>;
 
 void PutSetting(const policy::SettingRow& row, policy::Value value, google::protobuf::Message& to, SettingsMap& more);
-// Empty: the message does not set it. Fails if it sets it twice. Does not check limits; policy::Set does.
+// None: the message does not set it. Fails if the message sets it twice. Does not check limits; policy::Set does.
 Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, const google::protobuf::Message& from,
                                                  const SettingsMap& more);
 

@@ -3,17 +3,17 @@
 #include <pwd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
+
+#include "common/parse_number.h"
 
 namespace xschedd {
 namespace {
 
 Result<std::uint32_t> ParseUid(const std::string& text) {
-  std::uint32_t uid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
+  const auto uid = ParseNumber<std::uint32_t>(text);
   // The largest, -1, is not a user: the kernel uses it for "leave unchanged".
-  if (error == std::errc() && end == text.data() + text.size() && uid != UINT32_MAX) return uid;
+  if (uid && *uid != UINT32_MAX) return *uid;
   return Fail("\"" + text + "\" is not a uid", "give a number from 0 to " + std::to_string(UINT32_MAX - 1));
 }
 
@@ -25,7 +25,7 @@ Result<std::uint32_t> UidOf(const std::string& user) {
   errno = 0;
   const passwd* const found = ::getpwnam(user.c_str());
   if (found != nullptr) return found->pw_uid;
-  // The errno values for "not found", by getpwnam(3).
+  // getpwnam(3) lists these errno values for "not found".
   const bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
   if (is_unknown) return Fail("there is no user \"" + user + "\"", "give a user name or a uid");
   return Fail("cannot look up user \"" + user + "\": " + std::strerror(errno), "give the uid");

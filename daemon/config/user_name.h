@@ -1,5 +1,5 @@
-// Users by name or number, for the configuration and the command line. Thread rule: one thread; asks the system's user
-// database, which may be remote.
+// Users by name or number, for the configuration and the command line. Thread rule: one thread (getpwnam); may block,
+// since the system's user database may be remote.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kRetry{200};
-constexpr int kAtOnce = 8;  // connections, before the loop does anything else
+constexpr int kAtOnce = 8;  // connections accepted before the loop does other work
 
 }  // namespace
 

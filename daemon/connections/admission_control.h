@@ -1,14 +1,13 @@
 // Limits the processor time that client traffic can cost: connections, gRPC frames, messages and calls.
 //
-// gRPC does not order its connections: it reads whatever arrives, on threads that also serve administrators. Client
-// traffic is therefore admitted before gRPC sees it. Principals take turns (fair_turns.h), and all of them together get
-// three tenths of a core; the rest waits in the clients' sockets. Administrators never wait.
+// gRPC does not order its connections: it reads whatever arrives, on threads that also serve administrators. So client
+// traffic is admitted before gRPC sees it. Principals take turns (fair_turns.h), and all of them together get three
+// tenths of a core; the rest waits in the clients' sockets. Administrators never wait.
 //
 // Costs are estimates in ns of processor time, for the loop and gRPC's threads together. Measured with the churn of
-// tests/fault: 830 us for a connection, its session, three messages and its end. Estimates that are too low admit too
-// much; estimates that are too high make a thousand clients that start together wait for each other (they run
-// meanwhile).
-// Thread rule: the daemon's one thread.
+// tests/fault: 830 us for a connection, its session, three messages and its end. Low estimates admit too much; high
+// ones make a thousand clients that start together wait for each other (they run meanwhile). Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,8 +1,8 @@
-// Waits for a descriptor to hang up, without false alarms, each of which would cost a client its session.
+// Waits for a descriptor to hang up, without false alarms: each would cost a client its session.
 //
-// Asio can report the end of another descriptor that was just closed. It reuses its descriptor records, so an event for
-// the old descriptor can reach the new one: either epoll had already delivered it, or epoll still delivers it because a
-// duplicate of the same socket (gRPC's) is open. Under client churn this hit one in 200. Therefore:
+// Asio can report the end of another descriptor, one that was just closed. It reuses its descriptor records, so an
+// event for the old descriptor can reach the new one: epoll had already delivered it, or still delivers it because a
+// duplicate of the socket (gRPC's) is open. Under client churn this hit one in 200. Therefore:
 //   - AwaitEnd asks the kernel before it believes the event;
 //   - CloseForGood removes the descriptor from epoll before closing it. asio's close() leaves that to the kernel,
 //     which does it only when no duplicate is left.
@@ -31,8 +31,8 @@ inline void AwaitEnd(boost::asio::posix::stream_descriptor& descriptor,
     const auto alive = owner.lock();
     if (alive == nullptr) return;
     const short readable = type == boost::asio::posix::stream_descriptor::wait_read ? POLLIN : 0;
-    pollfd look{error || !descriptor.is_open() ? -1 : descriptor.native_handle(), readable, 0};
-    if (error || ::poll(&look, 1, 0) > 0) return then(error);
+    pollfd now{error || !descriptor.is_open() ? -1 : descriptor.native_handle(), readable, 0};
+    if (error || ::poll(&now, 1, 0) > 0) return then(error);
     AwaitEnd(descriptor, type, std::move(owner), std::move(then));
   });
 }

@@ -20,11 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxNames = 4 * kMaxClaims;
 
-std::string ErrnoText() {
-  return std::strerror(errno);
-}
-
-// A folder in `in` that is no link and belongs to the daemon's user, with this mode; made where it is not there.
+// Opens a folder in `in`, or makes it, and sets its mode. Fails on a link, and on a folder of another user.
 Result<UniqueFd> MakeFolder(int in, const std::string& name, mode_t mode) {
   if (::mkdirat(in, name.c_str(), mode) != 0 && errno != EEXIST) {
     return Fail("cannot make the folder " + name + " of claims' sockets: " + ErrnoText(), "run xschedd as root");
@@ -39,7 +35,7 @@ Result<UniqueFd> MakeFolder(int in, const std::string& name, mode_t mode) {
   return folder;
 }
 
-// The names in a folder, which may be a container's: of too many not all.
+// The names in a folder; at most kMaxNames, since a container may have filled it.
 std::vector<std::string> NamesIn(int folder) {
   std::vector<std::string> names;
   DIR* const all = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -53,7 +49,7 @@ std::vector<std::string> NamesIn(int folder) {
 }
 
 Result<UniqueFd> BindIn(int folder, const std::string& name) {
-  // A container may have put anything in its place; only what can be unlinked is.
+  // A container may have put anything here; only what can be unlinked is replaced.
   if (::unlinkat(folder, kClientSocketName, 0) != 0 && errno != ENOENT) {
     return Fail("cannot replace " + std::string(kClientSocketName) + " of claim \"" + name + "\": " + ErrnoText(),
                 "remove what is there");
@@ -62,10 +58,10 @@ Result<UniqueFd> BindIn(int folder, const std::string& name) {
   if (!fd.IsValid()) return Fail("cannot make a socket: " + ErrnoText(), "raise LimitNOFILE");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // By the folder's descriptor: of any length, and whatever happens to the path meanwhile.
+  // Through the folder's descriptor: the path may be of any length, and may change meanwhile.
   const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + kClientSocketName;
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // Any user of the container may connect; the folder is what is not everybody's.
+  // Any user of the container may connect; the folder above limits who reaches the socket.
   const mode_t before = ::umask(0111);
   const int bound = ::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int bind_error = errno;
@@ -83,7 +79,7 @@ Result<UniqueFd> BindIn(int folder, const std::string& name) {
 ClaimSockets::ClaimSockets(boost::asio::io_context& io, std::string runtime_dir, OnAccept on_accept)
     : io_(io), runtime_dir_(std::move(runtime_dir)), on_accept_(std::move(on_accept)), removal_(io) {}
 
-Result<UniqueFd> ClaimSockets::OpenAll() const {
+Result<UniqueFd> ClaimSockets::OpenFolder() const {
   const UniqueFd runtime(::open(runtime_dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!runtime.IsValid()) return Fail("cannot open " + runtime_dir_ + ": " + ErrnoText());
   return MakeFolder(runtime.Get(), kClaimsFolderName, 0700);
@@ -91,7 +87,7 @@ Result<UniqueFd> ClaimSockets::OpenAll() const {
 
 Result<void> ClaimSockets::Open(const Claim& claim) {
   if (by_name_.contains(claim.name)) return {};
-  const auto all = OpenAll();
+  const auto all = OpenFolder();
   if (!all) return tl::unexpected(all.error());
   const auto folder = MakeFolder(all->Get(), claim.name, 0755);
   if (!folder) return tl::unexpected(folder.error());
@@ -115,7 +111,7 @@ void ClaimSockets::Close(const Claim& claim) {
 }
 
 void ClaimSockets::Remove(const std::string& name) const {
-  const auto all = OpenAll();
+  const auto all = OpenFolder();
   if (!all) return;
   const UniqueFd folder(::openat(all->Get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder.IsValid()) {
@@ -131,7 +127,7 @@ void ClaimSockets::Start() {
   is_started_ = true;
   for (auto& [id, listening] : open_)
     listening.acceptor->Start();
-  removal_.expires_after(kPatience);
+  removal_.expires_after(kGrace);
   removal_.async_wait([this](const boost::system::error_code& error) {
     if (!error) RemoveUnclaimed();
   });
@@ -140,7 +136,7 @@ void ClaimSockets::Start() {
 void ClaimSockets::RemoveUnclaimed() const {
   struct stat status {};
   if (::lstat((runtime_dir_ + "/" + kClaimsFolderName).c_str(), &status) != 0) return;
-  const auto all = OpenAll();
+  const auto all = OpenFolder();
   if (!all) return SPDLOG_WARN("claims cannot have sockets error=\"{}\"", all.error().Line());
   for (const std::string& name : NamesIn(all->Get()))
     if (!by_name_.contains(name)) Remove(name);

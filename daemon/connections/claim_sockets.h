@@ -1,11 +1,11 @@
-// The sockets of claims (registry/claim.h): RUNTIME/claims/NAME/client.sock, whose folder is mounted into a container.
-// Who connects there is that claim's, whatever its uid, namespaces and cgroup. So the folder RUNTIME/claims is open to
-// the daemon's user alone: who has not been given one of the folders in it cannot reach a socket.
+// The sockets of claims (registry/claim.h): RUNTIME/claims/NAME/client.sock. An engine mounts the folder NAME into a
+// container. A process that connects there belongs to the claim, whatever its uid, namespaces and cgroup. So only the
+// daemon's user may enter RUNTIME/claims: a socket can be reached only through a folder that was mounted.
 //
-// A folder stays when the daemon ends, and the next one makes the socket again in the same folder: a mount of it shows
-// that. It goes with its claim. One without a claim stays for a minute after a start: a daemon that nobody keeps the
-// state for (in a container, without systemd) has lost its claims, and the engine may put them again, for containers
-// that have the folder mounted. A container may have done anything in its folder: nothing there is followed, and what
+// A folder outlives the daemon. The next daemon makes the socket again in the same folder, where mounts show it. The
+// end of the claim removes the folder. A folder without a claim stays for kGrace after a start: a daemon whose state
+// nobody keeps (in a container, without systemd) has lost its claims, and the engine may put them again for containers
+// that have the folder mounted. A container may do anything in its folder: no link there is followed, and anything that
 // is not a socket is an error of that claim. Thread rule: the daemon's one thread.
 #pragma once
 
@@ -27,17 +27,17 @@ namespace xschedd {
 
 class ClaimSockets {
  public:
-  static constexpr std::chrono::minutes kPatience{1};
+  static constexpr std::chrono::minutes kGrace{1};
   using OnAccept = std::function<void(UniqueFd socket, std::uint64_t claim)>;
   ClaimSockets(boost::asio::io_context& io, std::string runtime_dir, OnAccept on_accept);
 
-  // Nothing is changed where it is open already.
+  // Does nothing if it is open already.
   Result<void> Open(const Claim& claim);
-  // Removes its folder. It may not be open.
+  // Removes its folder. Does nothing if it is not open.
   void Close(const Claim& claim);
-  // Connections are taken from here on. Folders of claims that are not open then are removed after kPatience.
+  // Accepts connections from now on, and removes the folders without a claim after kGrace.
   void Start();
-  // None are; everything stays as it is.
+  // Accepts no more connections; sockets and folders stay.
   void Stop();
   void RemoveUnclaimed() const;
 
@@ -47,8 +47,8 @@ class ClaimSockets {
     std::unique_ptr<Acceptor> acceptor;
   };
 
-  // The folder with all of them, made where it is not there.
-  Result<UniqueFd> OpenAll() const;
+  // RUNTIME/claims, made if it is missing.
+  Result<UniqueFd> OpenFolder() const;
   void Remove(const std::string& name) const;
 
   boost::asio::io_context& io_;

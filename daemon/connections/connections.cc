@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "common/clock.h"
+#include "common/parse_number.h"
 #include "daemon/connections/await_end.h"
 #include "daemon/registry/limits.h"
 
@@ -21,12 +21,12 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// How many connections of one user on the host or in one place are kept open to tell them that they are refused, and
-// of all places of a user together.
+// How many refused connections stay open to learn why: of one user on the host or in one place, and of all places of a
+// user together.
 constexpr std::uint32_t kBeingRefused = 16;
 constexpr std::uint32_t kBeingRefusedOfUser = 4 * kBeingRefused;
-// The client's socket, a socket pair, a pidfd, an eventfd, two memory files while they are being sent or are kept for a
-// restart, and one to spare.
+// The client's socket, a socket pair, a pidfd, an eventfd, two memory files (until they are sent, or as long as they
+// are kept for a restart), and one spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
 constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators and the daemon itself
 
@@ -34,8 +34,8 @@ constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators and the d
 std::uint64_t Capacity() {
   rlimit all{};
   ::getrlimit(RLIMIT_NOFILE, &all);
-  const std::uint64_t last_for = (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach;
-  return std::clamp<std::uint64_t>(last_for, 2, kMaxClients);
+  const std::uint64_t fit = (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach;
+  return std::clamp<std::uint64_t>(fit, 2, kMaxClients);
 }
 
 std::string MismatchText(const PreambleHello& hello) {
@@ -80,7 +80,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
   }
   connection->peer = std::move(*peer);
   connection->who.uid = connection->peer.uid;
-  // Not for a user that is refused anyway: connecting all the time must cost the daemon little.
+  // Not for a user that is refused anyway: constant connecting must cost the daemon little.
   const bool is_welcome = is_admin || quotas_.Has(connection->peer.uid, QuotaKind::kConnects, MonotonicNs());
   if (callbacks_.locate && connection->peer.pid > 0 && is_welcome) callbacks_.locate(*connection);
   connection->owner = quotas_.OwnerOf(connection->who);
@@ -91,12 +91,12 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
     Refuse(*connection, refusal->answer.error_message());
     status = refusal->status;
     connection->refusal = std::move(refusal->answer);
-    if (!MayBeTold(connection->owner) || clients_open_ >= capacity_) {
+    if (!MayWaitForRefusal(connection->owner) || clients_open_ >= capacity_) {
       // Only a shim understands this answer; a plain gRPC client just sees the connection close.
       SendWelcome(socket.Get(), status, connection->token, nullptr);
       return;
     }
-    // The map holds only those with a refused connection open.
+    // The map has only owners with a refused connection open.
     ++being_refused_[connection->owner];
   }
   if (!is_admin) ++clients_open_;
@@ -105,7 +105,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
       [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
 }
 
-bool Connections::MayBeTold(const Principal& owner) const {
+bool Connections::MayWaitForRefusal(const Principal& owner) const {
   std::uint32_t of_user = 0;
   for (auto i = being_refused_.lower_bound(owner.uid); i != being_refused_.end() && i->first.uid == owner.uid; ++i) {
     if (i->first == owner && i->second >= kBeingRefused) return false;
@@ -179,8 +179,8 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     SendWelcome(socket, PreambleStatus::kVersionMismatch, connection.token, nullptr);
     if (hello.abi_version == abi::Newest().version + 1) {
       // The next release also speaks our version, and retries with it.
-      SPDLOG_DEBUG("newer client told our version pid={} its={} ours={}", connection.peer.pid, hello.abi_version,
-                   abi::Newest().version);
+      SPDLOG_DEBUG("newer client asked to retry with our version pid={} its={} ours={}", connection.peer.pid,
+                   hello.abi_version, abi::Newest().version);
     } else {
       Refuse(connection, MismatchText(hello));
     }
@@ -191,11 +191,11 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     Refuse(connection, equipped.error().Line());
     return false;
   }
-  // The token is a check, not a secret: zeros from a kernel without getrandom will do. So few bytes are never cut
+  // The token is a check, not a secret: zeros will do on a kernel without getrandom, which never cuts so few bytes
   // short.
   [[maybe_unused]] const ssize_t filled = ::getrandom(connection.token, sizeof connection.token, 0);
   const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, connection.channel.get());
-  // A lasting channel's descriptors are stored when its client is listed.
+  // A lasting channel keeps its descriptors until its client is added, when they are stored.
   if (!connection.channel->IsLasting()) connection.channel->ForgetDescriptors();
   if (!sent) callbacks_.dropped(connection);
   return sent;
@@ -290,11 +290,10 @@ void Connections::CloseAll() {
 
 std::shared_ptr<Connection> Connections::Find(const std::string& peer, bool is_admin) const {
   constexpr std::string_view kPrefix = "fd:";
-  int fd = -1;
-  if (peer.rfind(kPrefix, 0) != 0) return nullptr;
-  const auto [end, error] = std::from_chars(peer.data() + kPrefix.size(), peer.data() + peer.size(), fd);
-  if (error != std::errc() || end != peer.data() + peer.size()) return nullptr;
-  const auto found = open_.find(fd);
+  if (!peer.starts_with(kPrefix)) return nullptr;
+  const auto fd = ParseNumber<int>(std::string_view(peer).substr(kPrefix.size()));
+  if (!fd) return nullptr;
+  const auto found = open_.find(*fd);
   return found == open_.end() || found->second->is_admin != is_admin ? nullptr : found->second;
 }
 

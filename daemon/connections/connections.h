@@ -2,11 +2,11 @@
 //
 // gRPC gets one end of a socket pair; a relay (socket_relay.h) carries the bytes between the other end and the client's
 // socket. gRPC names its end "fd:N" in ServerContext::peer(). N is unique among live RPCs, because gRPC keeps the
-// descriptor open until the last of them is done. This table maps N to the identity. The pidfd shows that the process
-// is dead even if a forked child still holds the socket.
+// descriptor open until the last of them is done. This table maps N to the peer's identity. The pidfd shows that the
+// process is dead even if a forked child still has the socket.
 //
-// A refused peer (over quota, or a process that the daemon cannot see) is told why: a shim by the preamble's status,
-// anybody else by the status of its first call. Thread rule: the daemon's one thread.
+// A refused peer (over quota, or a process that the daemon cannot see) learns why: a shim by the preamble's status, any
+// other client by the status of its first call. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -37,8 +37,8 @@ struct Connection {
   PeerIdentity peer;
   bool is_admin = false;  // accepted on admin.sock
   Origin origin;
-  Principal who;    // the peer's uid, and its place when it connected: what it does counts for that
-  Principal owner;  // the same for the user whose quotas apply (quotas.h)
+  Principal who;    // the peer's uid, and its place when it connected: what the peer does counts for it
+  Principal owner;  // the same, with the user whose quotas apply (quotas.h)
   std::optional<uid_t> login_uid;
   // If not OK, the connection stays open only to be refused: every call ends with this status.
   grpc::Status refusal;
@@ -47,7 +47,7 @@ struct Connection {
   int calls = 0;                                     // to Admin, in progress
   std::uint64_t last_call_ns = 0;
   std::unique_ptr<Channel> channel;  // null: not a shim
-  std::uint64_t waiting_id = 0;      // the returning client that this process is; 0: none
+  std::uint64_t waiting_id = 0;      // the returning client whose process this is; 0: none
   char token[16] = {};
   bool has_session = false;
   std::uint64_t client_id = 0;  // 0: no hello yet
@@ -72,8 +72,8 @@ class Connections {
     std::function<Result<void>(Connection&, const abi::Layout&)> equip;
     // The connection will not be adopted; the memory that it was given still belongs to the process.
     std::function<void(Connection&)> dropped;
-    // Finds out where the peer runs (`origin`, of which claim_socket is set, and the place of `who`). None: on the
-    // host.
+    // Sets where the peer runs: `origin` (whose claim_socket is set already) and the place of `who`. If there is no
+    // such function, peers count as on the host.
     std::function<void(Connection&)> locate = {};
   };
   // How long a connection may stay without sending anything, without being used, or open only to be refused.
@@ -92,7 +92,7 @@ class Connections {
   // `socket` is fresh and non-blocking. `claim_socket`: as in Origin.
   void Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_socket = 0);
 
-  // `peer`: "fd:N", as ServerContext::peer() says it. Null: already closed, or accepted on the other socket.
+  // `peer`: "fd:N", from ServerContext::peer(). Null: already closed, or accepted on the other socket.
   std::shared_ptr<Connection> Find(const std::string& peer, bool is_admin) const;
 
   // Closes the connection because its session ended or misbehaved, and forgets it.
@@ -117,12 +117,12 @@ class Connections {
   bool IsOpen(const Connection& connection) const;
   // Returns an action that closes `connection` if it is still open.
   std::function<void()> Ended(const std::shared_ptr<Connection>& connection);
-  // How long its sessions must pause because they sent too much; 0: not at all.
+  // How long sessions of `who` must pause because they sent too much; 0: not at all.
   std::chrono::milliseconds PauseOf(const Principal& who);
   // Why the connection is refused; none: it is accepted.
   std::optional<Refusal> CheckPeer(Connection& connection);
-  // Whether another refused connection of this owner may stay open to be told why.
-  bool MayBeTold(const Principal& owner) const;
+  // Whether another refused connection of this owner may stay open until it learns why.
+  bool MayWaitForRefusal(const Principal& owner) const;
   void Refuse(const Connection& connection, const std::string& why);
   void Forget(Connection& connection);
 

@@ -1,7 +1,6 @@
-// Start-time fair queueing by principal: the next turn goes to the user that has had the least so far, and among the
-// places of that user to the one that has had the least. A principal that asks for much delays only itself, and a user
-// with many places gets no more than one user. Newcomers go first, and idle time saves nothing up. Thread rule: one
-// owner.
+// Start-time fair queueing by principal: the next turn goes to the user that has had the least so far, and among that
+// user's places to the one that has had the least. A principal that asks for much delays only itself, and many places
+// give a user no more. Newcomers go first; idle time earns no credit. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace xschedd {
 
-// The order of those that wait: the one that has had the least is next.
+// The order of waiting keys: the one that has had the least is next.
 template <typename Key>
 class FairOrder {
  public:
@@ -35,7 +34,7 @@ class FairOrder {
     order_.emplace(entry.had, key);
   }
 
-  // Something must wait.
+  // Call it only if a key waits.
   Key First() {
     floor_ = order_.begin()->first;
     return order_.begin()->second;
@@ -49,7 +48,7 @@ class FairOrder {
     if (entries_.size() > kForgetAbove) Forget();
   }
 
-  // Adds to what it has had, in whatever unit is compared.
+  // Adds to what it has had, in any unit.
   void Charge(const Key& key, std::uint64_t cost) {
     Entry& entry = entries_[key];
     if (entry.waits) order_.erase({entry.had, key});
@@ -85,7 +84,7 @@ class FairTurns {
     order_.Wait(principal.uid);
   }
 
-  // The next item and whose it is; none: nothing waits. The items of each principal keep their order.
+  // The next item and its principal; none: nothing waits. The items of each principal keep their order.
   std::optional<std::pair<Principal, Item>> Next() {
     if (order_.IsEmpty()) return std::nullopt;
     const std::uint32_t uid = order_.First();

@@ -15,9 +15,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// A hello that came in pieces is checked again after kPiece, then after twice as long each time: the peeked bytes stay
-// unread, so waiting for readability would return at once. A shim sends its hello whole, so only others wait, and a
-// thousand that never send the rest cost little.
+// An incomplete hello is checked again after kPiece, then after twice as long each time: the peeked bytes stay unread,
+// so waiting for readability would return at once. A shim sends its hello whole, so only others wait, and a thousand
+// that never send the rest cost little.
 constexpr std::chrono::milliseconds kPiece{2};
 constexpr std::chrono::milliseconds kLongestPiece{256};
 
@@ -62,7 +62,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
       return End(FirstBytes{UniqueFd(socket_.release()), std::nullopt});
     }
     if (size < static_cast<ssize_t>(sizeof hello)) return AwaitMore();
-    // The whole hello has arrived: this consumes exactly it.
+    // The whole hello has arrived; this consumes it and no more.
     [[maybe_unused]] const ssize_t taken = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_DONTWAIT);
     End(FirstBytes{UniqueFd(socket_.release()), hello});
   }

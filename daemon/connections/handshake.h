@@ -1,4 +1,4 @@
-// Reads the first bytes of a connection: tells a shim ("XSH1") from a plain gRPC client, and answers a shim
+// Reads the first bytes of a connection: distinguishes a shim ("XSH1") from a plain gRPC client, and answers a shim
 // (preamble.h). Consumes nothing from a plain client. Thread rule: the daemon's one thread.
 #pragma once
 

@@ -100,7 +100,7 @@ std::uint64_t Quotas::Limit(const Principal& who, QuotaKind kind) const {
   // However high the configured limit, one uid gets at most half of what exists.
   if (kind == QuotaKind::kConnections && capacity_ != 0) limit = std::min(limit, capacity_ / 2);
   if (kind == QuotaKind::kDevices) limit = std::min<std::uint64_t>(limit, kMaxAttachments / 2);
-  // What root has more of is for all its places together.
+  // Root's larger quota is for all its places together.
   return who.place.empty() ? limit : PlaceLimit(limit, single);
 }
 
@@ -119,7 +119,7 @@ bool Quotas::HasRoom(const Principal& owner, QuotaKind kind, std::uint64_t amoun
 bool Quotas::Has(const Principal& who, QuotaKind kind, std::uint64_t now_ns) {
   if (accounts_.size() >= kForgetAbove && now_ns >= forgot_ns_ + kForgetEveryNs) Forget(now_ns);
   const Principal owner = OwnerOf(who);
-  // The user first: one that has nothing left makes no accounts for new places.
+  // The user first: once it has nothing left, it makes no accounts for new places.
   return HasOwn(AllOf(owner), kind, now_ns) && (owner.place.empty() || HasOwn(owner, kind, now_ns));
 }
 
@@ -141,7 +141,7 @@ void Quotas::Charge(const Principal& who, QuotaKind kind, std::uint64_t amount) 
 }
 
 std::chrono::milliseconds Quotas::Pause(const Principal& who) const {
-  // The more connections, the longer: many sessions that retry often would cost what the quota saves.
+  // Longer with more connections: many sessions that retry often would cost what the quota saves.
   return kShortestPause + std::chrono::milliseconds(Held(who, QuotaKind::kConnections) / kConnectionsPerPauseMs);
 }
 

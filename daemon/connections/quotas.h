@@ -1,9 +1,8 @@
 // Limits what each user may have and do on client.sock ([quota] in xschedd.toml). A user is a uid with its subordinate
-// uids (subordinate_uids.h). Each of a user's places (registry/principal.h) may have a part of that, and all places
-// together with the host no more than the user: a user gains nothing by having many. Whoever is at a quota is refused
-// or read more slowly, and told why; nobody else is affected.
-// admin.sock has no limits, because an administrator must get in when others have used everything up. Thread rule: the
-// daemon's one thread; must outlive all its holdings.
+// uids (subordinate_uids.h). Each of a user's places (registry/principal.h) may have a part of that, and all places and
+// the host together no more than the user, so that many places gain nothing. A caller at its quota is refused, or read
+// more slowly, with a reason; nobody else is affected. admin.sock has no limits, because an administrator must get in
+// when others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
 #pragma once
 
 #include <array>
@@ -75,7 +74,7 @@ class Quotas {
   // How many connections the daemon has descriptors for; one uid gets at most half. 0: unknown.
   void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
 
-  // In all that follows, `who` has the uid of its process.
+  // From here on, `who` has the uid of its process.
   // Whether anything is left of a per-second quota.
   bool Has(const Principal& who, QuotaKind kind, std::uint64_t now_ns);
   // May overdraw; the debt is paid back first.
@@ -85,7 +84,7 @@ class Quotas {
   // How long a session with nothing left waits before it tries again.
   std::chrono::milliseconds Pause(const Principal& who) const;
 
-  // Of a place: its own; on the host: that of the uid in all.
+  // For a place: its own limit; for the host: that of the uid in all.
   std::uint64_t Limit(const Principal& who, QuotaKind kind) const;
   std::uint64_t Held(const Principal& who, QuotaKind kind) const;  // not for per-second kinds
   std::uint64_t Refused(QuotaKind kind) const { return refused_[Index(kind)]; }

@@ -30,13 +30,13 @@ constexpr int kReadChunkBytes = 512;
 constexpr std::chrono::seconds kProbeLimit{10};
 constexpr std::chrono::milliseconds kStopLimit{500};
 
-// A session says little and rarely, and there may be a thousand. The buffers that gRPC keeps for each, for speed, make
-// up most of the daemon's memory.
+// There may be a thousand sessions, each with few and small messages. Most of the daemon's memory would be the buffers
+// that gRPC keeps for each of them, for speed.
 void SaveMemory(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
-  // Growing flow-control windows would only be filled by senders over their quota.
+  // Only senders over their quota would fill growing flow-control windows.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // Our clients do not compress, and nobody reads gRPC's own statistics.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
@@ -53,7 +53,7 @@ void PrepareGrpc() {
   ::setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
 }
 
-// Answers every unknown method as gRPC would, and remembers who asked last.
+// Answers every unknown method as gRPC would, and remembers the last caller.
 class PeerProbe final : public grpc::CallbackGenericService {
  public:
   explicit PeerProbe(std::function<void(std::string)> on_call) : on_call_(std::move(on_call)) {}

@@ -1,7 +1,7 @@
-// A gRPC server without a listening port: it serves the sockets that it is given. client.sock and admin.sock have one
-// each, so a call's rights depend on the server that it reached and not on anything that gRPC says. gRPC's name for a
-// connection tells the users of one socket apart. Thread rule: Start and Stop from main; Adopt from the daemon's one
-// thread.
+// A gRPC server without a listening port: it serves the connections that it is given. client.sock and admin.sock have
+// one each, so that a call's rights depend on the server that it reached, not on anything that gRPC says. Only the
+// users of one socket are told apart by gRPC's name for the connection. Thread rule: Start and Stop from main; Adopt
+// from the daemon's one thread.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ class PeerProbe;
 class RpcServer {
  public:
   // The services must outlive the server. Also fails if this gRPC does not name connections by descriptor, since every
-  // caller's identity depends on that. `on_unknown` is called by gRPC's threads with ServerContext::peer() for each
-  // call to an unknown method.
+  // caller's identity depends on that. gRPC's threads call `on_unknown` with ServerContext::peer() for each call of an
+  // unknown method.
   static Result<std::unique_ptr<RpcServer>> Start(const std::vector<grpc::Service*>& services,
                                                   std::function<void(std::string)> on_unknown);
   ~RpcServer();

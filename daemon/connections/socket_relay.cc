@@ -85,7 +85,7 @@ void SocketRelay::AwaitGrpc() {
   });
 }
 
-std::size_t SocketRelay::Carry(Way& way, void (SocketRelay::*next)()) {
+std::size_t SocketRelay::Carry(Direction& way, void (SocketRelay::*next)()) {
   char bytes[kTurnBytes];
   const ssize_t size = ::recv(way.from.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -108,14 +108,14 @@ std::size_t SocketRelay::Carry(Way& way, void (SocketRelay::*next)()) {
   return static_cast<std::size_t>(size);
 }
 
-void SocketRelay::AwaitRoom(Way& way, void (SocketRelay::*next)()) {
+void SocketRelay::AwaitRoom(Direction& way, void (SocketRelay::*next)()) {
   way.to.async_wait(Descriptor::wait_write, [self = shared_from_this(), &way, next](const error_code& error) {
     if (error || self->stopped_) return;
     const ssize_t sent = Send(way.to, way.rest.data(), way.rest.size());
     if (sent < 0) return self->End();
     way.rest.erase(0, static_cast<std::size_t>(sent));
     if (!way.rest.empty()) return self->AwaitRoom(way, next);
-    way.rest.shrink_to_fit();  // with a thousand connections, idle buffers add up
+    way.rest.shrink_to_fit();  // idle buffers of a thousand connections add up
     (self.get()->*next)();
   });
 }

@@ -16,12 +16,8 @@
 namespace xschedd {
 namespace {
 
-std::string Errno() {
-  return std::strerror(errno);
-}
-
 bool IsStream(int fd, bool may_be_tcp) {
-  // Of what is no socket both stay as they are.
+  // Both calls fail on anything but a socket, and leave these values.
   int domain = AF_UNSPEC;
   int type = 0;
   socklen_t size = sizeof domain;
@@ -31,8 +27,8 @@ bool IsStream(int fd, bool may_be_tcp) {
   return is_known && type == SOCK_STREAM;
 }
 
-// Whatever is left there of a dead daemon: nobody listens, since we hold the lock.
-Result<void> MakeWay(const std::string& path) {
+// Removes the socket or link of a dead daemon: nobody listens there, since we hold the lock.
+Result<void> RemoveStaleSocket(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return {};
   if (!S_ISSOCK(status.st_mode) && !S_ISLNK(status.st_mode)) {
@@ -42,10 +38,10 @@ Result<void> MakeWay(const std::string& path) {
   return {};
 }
 
-// Whatever the umask, everybody may enter one that is made here.
+// Every user may enter a folder that is made here, whatever the umask.
 Result<void> MakeFolder(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) == 0 ? ::chmod(path.c_str(), 0755) == 0 : errno == EEXIST) return {};
-  return Fail("cannot make the folder " + path + ": " + Errno(), "run as root, or give --runtime-dir");
+  return Fail("cannot make the folder " + path + ": " + ErrnoText(), "run as root, or give --runtime-dir");
 }
 
 Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) {
@@ -56,9 +52,9 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.IsValid()) return Fail("cannot make a socket: " + Errno(), "raise LimitNOFILE");
-  if (const auto made = MakeWay(path); !made) return tl::unexpected(made.error());
-  // Nobody may connect before the mode is right.
+  if (!fd.IsValid()) return Fail("cannot make a socket: " + ErrnoText(), "raise LimitNOFILE");
+  if (const auto removed = RemoveStaleSocket(path); !removed) return tl::unexpected(removed.error());
+  // Nobody may connect before the mode is set.
   const mode_t before = ::umask(0177);
   const int bound = ::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int bind_error = errno;
@@ -68,29 +64,29 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
   }
   const bool owned = owner == nullptr || ::chown(path.c_str(), static_cast<uid_t>(-1), owner->gr_gid) == 0;
   if (!owned || ::chmod(path.c_str(), mode) != 0) {
-    return Fail("cannot set the mode of " + path + ": " + Errno(), "check the permissions of the folder");
+    return Fail("cannot set the mode of " + path + ": " + ErrnoText(), "check the permissions of the folder");
   }
-  if (::listen(fd.Get(), SOMAXCONN) != 0) return Fail("cannot listen on " + path + ": " + Errno());
+  if (::listen(fd.Get(), SOMAXCONN) != 0) return Fail("cannot listen on " + path + ": " + ErrnoText());
   return fd;
 }
 
-// In its own folder, and the link to it.
+// Binds the clients' socket in its own folder, and makes the link to it.
 Result<UniqueFd> BindClient(const std::string& runtime_dir, mode_t mode) {
   const std::string folder = ClientFolder(runtime_dir);
   if (const auto made = MakeFolder(folder); !made) return tl::unexpected(made.error());
   auto bound = Bind(ClientSocketPath(folder), mode, nullptr);
   if (!bound) return bound;
   const std::string link = ClientSocketPath(runtime_dir);
-  if (const auto made = MakeWay(link); !made) return tl::unexpected(made.error());
-  // Relative, so that it leads there also where the runtime folder is mounted elsewhere.
+  if (const auto removed = RemoveStaleSocket(link); !removed) return tl::unexpected(removed.error());
+  // Relative, so that it also works where the runtime folder is mounted elsewhere.
   if (::symlink(ClientSocketPath(kClientFolderName).c_str(), link.c_str()) != 0) {
-    return Fail("cannot make the link " + link + ": " + Errno(), "check the permissions of the folder");
+    return Fail("cannot make the link " + link + ": " + ErrnoText(), "check the permissions of the folder");
   }
   return bound;
 }
 
-// Takes what the service manager handed over by the names of the .socket units' FileDescriptorName out of `passed`;
-// what is left there was stored by an earlier daemon.
+// Takes the listening sockets, named by FileDescriptorName in the .socket units, out of `passed`; what is left there
+// was stored by an earlier daemon.
 Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client, UniqueFd& admin, UniqueFd& metrics) {
   for (PassedDescriptor& one : passed) {
     const bool is_client = one.name == "client";
@@ -126,7 +122,7 @@ Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, 
   const std::string lock_path = runtime_dir + "/lock";
   sockets.lock_.Reset(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!sockets.lock_.IsValid()) {
-    return Fail("cannot open " + lock_path + ": " + Errno(), "run as root, or give --runtime-dir");
+    return Fail("cannot open " + lock_path + ": " + ErrnoText(), "run as root, or give --runtime-dir");
   }
   if (::flock(sockets.lock_.Get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail("another xschedd serves " + runtime_dir, "stop it first, or give another --runtime-dir");

@@ -4,25 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <vector>
 
+#include "common/parse_number.h"
+
 namespace xschedd {
 namespace {
 
 // -1 means "no user" to the kernel.
 constexpr std::uint64_t kMaxUid = std::numeric_limits<uid_t>::max() - 1;
-
-std::optional<std::uint64_t> NumberIn(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::optional<uid_t> FindInPasswd(const std::string& name) {
   std::vector<char> buffer(16 * 1024);
@@ -55,10 +49,10 @@ SubordinateUids SubordinateUids::Parse(std::string_view text, const FindUser& fi
     const auto parts = Split(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!parts) continue;
-    const auto first = NumberIn((*parts)[1]);
-    const auto count = NumberIn((*parts)[2]);
+    const auto first = ParseNumber<std::uint64_t>((*parts)[1]);
+    const auto count = ParseNumber<std::uint64_t>((*parts)[2]);
     if (!first || !count || *first == 0 || *count == 0 || *first > kMaxUid) continue;
-    const auto number = NumberIn((*parts)[0]);
+    const auto number = ParseNumber<std::uint64_t>((*parts)[0]);
     const std::optional<uid_t> owner =
         number && *number <= kMaxUid ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string((*parts)[0]));
     if (!owner || *owner == 0) continue;

@@ -58,7 +58,7 @@ void MetricsCollector::Begin() {
   counted_ = false;
   last_client_ = 0;
   pids_.clear();
-  unscheduled_.LookSoon(MonotonicNs());
+  unscheduled_.ScanSoon(MonotonicNs());
   writer_ = 0;
   place_ = 0;
   core_.Metrics().Begin();
@@ -96,7 +96,7 @@ bool MetricsCollector::Step() {
 }
 
 bool MetricsCollector::CountNext() {
-  // By number, because clients may have come or gone since the last piece.
+  // By id, because clients may have come or gone since the last piece.
   const auto& clients = core_.Clients().Clients();
   const auto next = clients.upper_bound(last_client_);
   if (next == clients.end()) return false;

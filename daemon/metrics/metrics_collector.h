@@ -1,7 +1,7 @@
 // Counts and writes the metrics for all requests without delaying the scheduler: in pieces of little more than
-// kPieceNs, between which the loop does its other work, and so seldom that it takes at most a fiftieth of the daemon's
-// time, however many ask. A request that arrives during a count gets the next one, so no answer is older than its
-// request. Thread rule: the daemon's one thread.
+// kPieceNs, between which the loop does its other work, and for at most a fiftieth of the daemon's time, however many
+// requests there are. A request that arrives during a count gets the next one, so no answer is older than its request.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class MetricsCollector {
   MetricsCollector(boost::asio::io_context& io, Core& core, const Connections& connections, const Quotas& quotas,
                    const std::string& root = {});
 
-  // Calls `then` later with the text, or with null if the daemon stops.
+  // Calls `then` later with the text; null: the daemon stops.
   void Collect(MetricFormat format, Then then);
   void Stop();
 

@@ -1,8 +1,8 @@
 // Every metric: its name, and where its values come from. docs/reference/metrics.md explains each; a test compares that
 // page, the dashboard and the alert rules with what is exposed.
 //
-// A metric is written in small pieces, so that other work comes in between (metrics_collector.h): once, once per
-// device, or once per class on a device. Thread rule: the daemon's one thread.
+// A metric is written in small pieces (metrics_collector.h): once, once per device, or once per class on a device.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct MetricsCounts {
   std::uint64_t last_cost_ns = 0;
 };
 
-// By device, in the current count; none: unknown.
+// By device; none: unknown.
 using UnscheduledCounts = std::optional<std::map<std::string, std::uint64_t>>;
 
 struct MetricsSources {

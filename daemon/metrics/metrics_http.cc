@@ -28,7 +28,8 @@ using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 constexpr std::chrono::milliseconds kNoTokenPause{50};
 constexpr std::chrono::milliseconds kNoDescriptorPause{200};
 constexpr double kAcceptsBurst = 64;
-// How much of a refused request is still read. Closing a socket with unread data would discard the refusal.
+// How long, and how much, of a refused request is still read: closing a socket with unread data would discard the
+// refusal.
 constexpr std::chrono::seconds kDrainLimit{1};
 constexpr int kMaxDrainReads = 16;
 
@@ -71,7 +72,7 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     if (error && error.category() != http::make_error_code(http::error::bad_target).category()) return End();
     if (error == http::error::end_of_stream) return End();
     if (error) {
-      // The buffer is as large as this limit, so it is never exceeded first.
+      // The buffer is no smaller than this limit, so the limit is reached first.
       const bool is_long = error == http::error::header_limit;
       return Refuse(
           is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
@@ -197,7 +198,7 @@ void MetricsHttp::PauseAccepting(std::chrono::milliseconds pause) {
   });
 }
 
-// One connection at a time, so that other work in the loop comes in between.
+// One connection at a time, so that the loop does other work in between.
 void MetricsHttp::Accept() {
   if (!accepts_.Take(MonotonicNs())) return PauseAccepting(kNoTokenPause);
   sockaddr_storage peer{};

@@ -1,11 +1,10 @@
 // Serves the metrics over HTTP (Boost.Beast): GET or HEAD of /metrics, in OpenMetrics, or in the older Prometheus text
 // format if the Accept header does not ask for OpenMetrics.
 //
-// Anybody who can connect may be hostile, and is anonymous. Hence one request per connection, with at most kMaxHeader
-// bytes of headers and no body; kReadLimit to send it and kWriteLimit to read the answer, even for a peer that
-// trickles; at most kMaxConnections, where a new one displaces the oldest, so that idle connections keep nobody out;
-// and kAcceptsPerS, beyond which connections wait in the kernel. For the cost of an answer see metrics_collector.h.
-// Thread rule: the daemon's one thread.
+// A peer is anonymous and may be hostile. So a connection has one request, with at most kMaxHeader bytes of headers and
+// no body, kReadLimit to send it and kWriteLimit to read the answer, even if the peer trickles. There are at most
+// kMaxConnections; a new one displaces the oldest, so that idle connections keep nobody out. Beyond kAcceptsPerS,
+// connections wait in the kernel. metrics_collector.h limits the cost of answers. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

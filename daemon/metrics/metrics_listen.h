@@ -1,4 +1,4 @@
-// Makes the metrics socket, where systemd does not hand one over. Thread rule: the daemon's one thread.
+// Makes the metrics socket if systemd passes none. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace xschedd {
 
-// Returns a non-blocking, listening socket. A Unix socket is open to every local user, as loopback is, and replaces one
-// left by a dead daemon.
+// Returns a non-blocking, listening socket. A Unix socket is open to every local user, as loopback is, and replaces the
+// socket of a dead daemon.
 Result<UniqueFd> Listen(const ListenAddress& address);
 
 // Where `socket` listens, in ListenAddress's notation, with the port that the kernel chose.

@@ -16,21 +16,21 @@ void UnscheduledUsers::Finish() {
   if (thread_.joinable()) thread_.join();
 }
 
-void UnscheduledUsers::LookSoon(std::uint64_t now_ns) {
-  if (is_looking_) return;
+void UnscheduledUsers::ScanSoon(std::uint64_t now_ns) {
+  if (is_scanning_) return;
   {
     const std::lock_guard lock(mutex_);
     if (now_ns < not_before_ns_) return;
   }
   Finish();
-  is_looking_ = true;
-  thread_ = std::thread([this] { Look(); });
+  is_scanning_ = true;
+  thread_ = std::thread([this] { Scan(); });
 }
 
-void UnscheduledUsers::Look() {
+void UnscheduledUsers::Scan() {
   const std::uint64_t began = MonotonicNs();
   const GpuUsers gpu = FindGpuUsers(
-      root_, [this] { return !stops_; }, most_);
+      root_, [this] { return !stops_; }, limit_);
   std::map<std::string, std::string> addresses;  // by device file
   std::vector<User> users;
   for (const GpuUser& user : gpu.users) {
@@ -46,13 +46,13 @@ void UnscheduledUsers::Look() {
   }
   const std::uint64_t cost = MonotonicNs() - began;
   const std::lock_guard lock(mutex_);
-  if (gpu.is_whole && gpu.hidden.empty()) {
+  if (gpu.is_complete && gpu.hidden.empty()) {
     found_ = std::move(users);
   } else {
     found_.reset();
   }
   not_before_ns_ = began + cost + std::max(kPauseNs, cost * kPausePerCost);
-  is_looking_ = false;
+  is_scanning_ = false;
 }
 
 std::optional<std::map<std::string, std::uint64_t>> UnscheduledUsers::Count(

@@ -1,6 +1,6 @@
 // Finds processes that use this machine's GPUs without being clients, for the metrics. Scanning /proc is slow with many
-// processes, so a thread of its own does it on demand, at most once per kPauseNs and for at most a twentieth of the
-// time. Until it is done, the previous result stands. Thread rule: the daemon's one thread.
+// processes, so a thread of its own scans on demand, at most once per kPauseNs and for at most a twentieth of the time.
+// Until a scan is done, the previous result stands. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <atomic>
@@ -26,20 +26,20 @@ class UnscheduledUsers {
   static constexpr std::uint64_t kPausePerCost = 19;
 
   // `root` is put before /sys and /proc.
-  explicit UnscheduledUsers(const std::string& root = {}, std::size_t most = kMaxGpuUsers)
-      : root_(root), gpus_(root), most_(most) {}
+  explicit UnscheduledUsers(const std::string& root = {}, std::size_t limit = kMaxGpuUsers)
+      : root_(root), gpus_(root), limit_(limit) {}
   ~UnscheduledUsers();
   UnscheduledUsers(const UnscheduledUsers&) = delete;
   UnscheduledUsers& operator=(const UnscheduledUsers&) = delete;
 
   // Starts a scan if one is due.
-  void LookSoon(std::uint64_t now_ns);
+  void ScanSoon(std::uint64_t now_ns);
   // Waits until no scan is running.
   void Finish();
 
-  // Number of processes per device that are neither in `clients` nor children of one (a child inherits what its parent
-  // has open). kNoDevice: processes with the driver open but no GPU. None: no scan yet, or it could not see all
-  // processes.
+  // The number of processes, by device, that are neither in `clients` nor children of one (a child inherits what its
+  // parent has open). kNoDevice: processes with the driver open, but no GPU. None: no scan is done yet, or the last one
+  // could not see all processes.
   static constexpr std::string_view kNoDevice = "none";
   std::optional<std::map<std::string, std::uint64_t>> Count(const std::unordered_set<std::uint64_t>& clients) const;
 
@@ -49,13 +49,13 @@ class UnscheduledUsers {
     std::uint64_t parent;
     std::vector<std::string> devices;
   };
-  void Look();
+  void Scan();
 
   const std::string root_;
   const HostGpus gpus_;
-  const std::size_t most_;
+  const std::size_t limit_;
   std::thread thread_;
-  std::atomic<bool> is_looking_ = false;
+  std::atomic<bool> is_scanning_ = false;
   std::atomic<bool> stops_ = false;
   mutable std::mutex mutex_;  // guards what follows
   std::optional<std::vector<User>> found_;

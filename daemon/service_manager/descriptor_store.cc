@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+
+#include "common/parse_number.h"
 
 namespace xschedd {
 namespace {
@@ -17,17 +18,9 @@ std::string ChannelName(std::uint64_t number) {
   return std::string(kChannelPrefix) + std::to_string(number);
 }
 
-template <typename Number>
-std::optional<Number> NumberIn(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<std::uint64_t> ChannelNumber(std::string_view name) {
   if (name.substr(0, kChannelPrefix.size()) != kChannelPrefix) return std::nullopt;
-  return NumberIn<std::uint64_t>(name.substr(kChannelPrefix.size()));
+  return ParseNumber<std::uint64_t>(name.substr(kChannelPrefix.size()));
 }
 
 UniqueFd Duplicate(int fd) {
@@ -38,8 +31,8 @@ UniqueFd Duplicate(int fd) {
 
 DescriptorStore::DescriptorStore(ServiceManager& manager) : manager_(manager) {
   if (!manager_.IsPresent()) return;
-  const char* const told = std::getenv("FDSTORE");
-  max_ = told != nullptr ? NumberIn<std::uint32_t>(told).value_or(0) : kDefaultMax;
+  const char* const reported = std::getenv("FDSTORE");
+  max_ = reported != nullptr ? ParseNumber<std::uint32_t>(reported).value_or(0) : kDefaultMax;
 }
 
 void DescriptorStore::StoreState(int fd) {

@@ -3,10 +3,9 @@
 //   state        the saved state (daemon/state)
 //   channel-N    one client's memory: board, ledger, eventfd
 //
-// N is the client's number and is never reused. The saved state and the store are written one after the other;
-// whichever is behind, a channel is never found under another client's number. A service manager takes at most
-// FileDescriptorStoreMax descriptors and does not say when it is full, so they are counted here. Thread rule: the
-// daemon's one thread.
+// N is the client's id, which is never reused. The saved state and the store are written one after the other; whichever
+// is behind, a channel is never found under another client's id. A service manager takes at most FileDescriptorStoreMax
+// descriptors and does not say when it is full, so they are counted here. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,8 @@ class DescriptorStore {
  public:
   static constexpr char kStateName[] = "state";
   static constexpr std::size_t kChannelDescriptors = 3;
-  // The unit's FileDescriptorStoreMax, for service managers that do not report it ($FDSTORE, systemd 254): the state,
-  // and the memory of 2,048 clients.
+  // The unit's FileDescriptorStoreMax, if the service manager does not report it ($FDSTORE, systemd 254): the state and
+  // the memory of 2,048 clients.
   static constexpr std::size_t kDefaultMax = 1 + 2048 * kChannelDescriptors;
 
   explicit DescriptorStore(ServiceManager& manager);

@@ -32,10 +32,10 @@ void ServiceManager::Store(const std::string& name, std::vector<UniqueFd> descri
 void ServiceManager::Unstore(const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
-    const auto untold = std::find_if(messages_.begin(), messages_.end(),
+    const auto unsent = std::find_if(messages_.begin(), messages_.end(),
                                      [&](const Message& message) { return message.stores == name; });
-    if (untold != messages_.end()) {
-      messages_.erase(untold);
+    if (unsent != messages_.end()) {
+      messages_.erase(unsent);
       return;
     }
   }

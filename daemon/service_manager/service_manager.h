@@ -1,8 +1,8 @@
 // Sends messages to systemd, or to any service manager that speaks its protocol (service_protocol.h).
 //
 // A thread of its own sends them in order, so that a service manager that does not read cannot block the daemon's loop.
-// The queue is bounded by what the caller stores at one time, because Unstore drops descriptors that are still unsent.
-// Without a service manager nothing is sent. Thread rule: one thread.
+// The queue is bounded by what the caller stores at one time, because Unstore drops unsent descriptors. Without a
+// service manager nothing is sent. Thread rule: one thread.
 #pragma once
 
 #include <condition_variable>
@@ -33,10 +33,10 @@ class ServiceManager {
 
   // "READY=1" and the like.
   void Notify(std::string state) { Send({std::move(state), {}}); }
-  // Sends "WATCHDOG=1" ahead of all waiting messages: a rush of thousands of clients must not get the daemon killed.
+  // Sends "WATCHDOG=1" ahead of all waiting messages: thousands of clients at once must not get the daemon killed.
   void Ping();
-  // Keeps the descriptors under `name` until Unstore, also while the daemon is down. Nothing may be stored under it
-  // yet.
+  // Keeps the descriptors under `name` until Unstore, even while the daemon is down. Nothing may be stored under that
+  // name yet.
   void Store(const std::string& name, std::vector<UniqueFd> descriptors);
   // Removes all of this name.
   void Unstore(const std::string& name);

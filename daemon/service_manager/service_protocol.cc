@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+
+#include "common/parse_number.h"
 
 namespace xschedd {
 namespace {
@@ -25,14 +26,6 @@ std::optional<std::string> TakeVariable(const char* name) {
   std::string taken = value;
   ::unsetenv(name);
   return taken;
-}
-
-template <typename Number>
-std::optional<Number> ParseNumber(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 // Child processes inherit the variables, which are meant only for the process that they name.

@@ -8,8 +8,8 @@
 namespace xschedd {
 namespace {
 
-// Twice the default number of queues per client. The largest message would have room for sixty thousand entries, and
-// everybody else waits while they are counted.
+// Twice the default number of queues per client. The largest message has room for sixty thousand entries, and everybody
+// else waits while they are counted.
 constexpr int kMaxActivities = 8'192;
 constexpr std::size_t kMaxRuleBytes = 256;
 constexpr std::size_t kMemoryOfRule = 64;

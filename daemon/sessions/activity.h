@@ -1,5 +1,5 @@
-// Counts what a client reports from time to time: launches and completions of its queues, and calls that each
-// passthrough rule let pass. Statistics only; no decision depends on them. Thread rule: the daemon's one thread.
+// Counts what a client reports periodically: launches and completions of its queues, and calls that each passthrough
+// rule let pass. Statistics only; no decision depends on them. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "common/result.h"
@@ -10,8 +10,8 @@
 namespace xschedd {
 
 struct CountedActivity {
-  Result<void> taken;           // an error if the batch was too large and left out
-  bool is_memory_full = false;  // a rule is not counted by itself: the user's memory quota is used up
+  Result<void> taken;           // an error: the batch was too large, and was ignored
+  bool is_memory_full = false;  // a rule is not counted separately: the user's memory quota is used up
 };
 
 // `memory` is charged for the names of rules.

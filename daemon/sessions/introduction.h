@@ -1,5 +1,5 @@
-// Builds the registry's record of a client from its hello and hints and from what the kernel says about its process.
-// Client text is cleaned and truncated. Thread rule: the daemon's one thread.
+// Builds the registry's record of a client from its hello, its hints, and what the kernel says about its process.
+// Client text is cleaned and cut. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "daemon/connections/connections.h"

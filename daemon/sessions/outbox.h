@@ -1,6 +1,6 @@
 // A session's unsent messages to its client, in order. Bounded, and charged to the user's memory quota. Notices are
-// limited further: a client that does not read them or provokes thousands loses some, and the next notice says how
-// many. Thread rule: the daemon's one thread.
+// limited further: a client that does not read them, or provokes thousands, loses some; the next notice says how many.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ constexpr std::size_t kLargeMessage = 2'048;
 // Roughly what the daemon keeps for a client besides its texts, and the most charged for both.
 constexpr std::size_t kClientBytes = 2'048;
 constexpr std::size_t kMaxClientTextBytes = 6'144;
-constexpr std::uint64_t kMaxLookNs = 2 * policy::kNsPerMs;  // anything longer was an interruption
+constexpr std::uint64_t kMaxCheckNs = 2 * policy::kNsPerMs;  // anything longer was an interruption
 constexpr std::uint64_t kSlowNoticeNs = 60 * policy::kNsPerS;
 
 }  // namespace
@@ -53,7 +53,7 @@ void SessionProtocol::HandleRead(bool ok) {
   if (host_.connections.Find(peer_, is_admin_) != connection_)
     return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
   if (connection_->client_id == 0) {
-    // Restored clients say hello again, too.
+    // A restored client sends a hello again, too.
     if (!HandleHello()) return;
   } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
     HandleMessage(*client);
@@ -64,7 +64,7 @@ void SessionProtocol::HandleRead(bool ok) {
   host_.quotas.Charge(connection_->who, QuotaKind::kMessages, 1);
   host_.quotas.Charge(connection_->who, QuotaKind::kMessageBytes, bytes);
   NoticeIfSlow();
-  // A protobuf message keeps the memory of its largest content.
+  // A protobuf message keeps the memory of its largest contents.
   if (bytes > kLargeMessage) v1::ClientMessage().Swap(&message_);
   stream_.Read(&message_);
 }
@@ -227,7 +227,7 @@ Result<void> SessionProtocol::AttachDevice(Client& client, NewDevice device) {
   const std::uint64_t began = MonotonicNs();
   const std::string address = CleanText(device.pci_address, kMaxNameBytes);
   Result<void> attached = host_.core.AttachDevice(client, std::move(device));
-  connection_->Charge(std::min(MonotonicNs() - began, kMaxLookNs));
+  connection_->Charge(std::min(MonotonicNs() - began, kMaxCheckNs));
   if (attached) return attached;
   host_.core.Refused(connection_->who, PeerName() + ": device " + address + ": " + attached.error().Line());
   const std::string slot = "device slot " + std::to_string(message_.device_attached().slot());

@@ -1,6 +1,6 @@
 // The protocol of one session, from its first message to the end of its stream, and what it holds of the user's quotas.
-// A wrong message has no effect, and the client is told why. Knows nothing of gRPC streams; SessionReactor connects it
-// to one. Thread rule: the daemon's one thread.
+// A wrong message has no effect; a notice tells the client why. Knows nothing of gRPC streams; SessionReactor connects
+// it to one. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -47,16 +47,16 @@ class SessionProtocol final : public ConfigurationSink {
   // Adds the client to the registry, or resumes the one that was restored after a restart.
   Client& ListClient(NewClient fresh);
   void HandleMessage(Client& client);
-  // Charges the client for the time spent checking which devices the process has open.
+  // Charges the client for the time that it takes to check which devices the process has open.
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> HandleHint(Client& client);
   Result<void> HandleActivity(Client& client);
   // Runs `action` with one unit of the quota, which is returned if it fails.
   template <typename Action>
   Result<void> WithinQuota(QuotaKind kind, Quotas::Holding& holding, const Action& action);
-  // Tells the client and the log. Only after hello.
+  // Sends a notice and logs the refusal. Only after hello.
   std::string OverQuota(QuotaKind kind, const std::string& consequence);
-  // Tells the client now and then that its user sent too much and is read more slowly (by Connections).
+  // Sends a notice now and then while the user sends too much and is read more slowly (by Connections).
   void NoticeIfSlow();
   void FillConfiguration(const Client& client, v1::Configuration& configuration) const;
   void Notice(const std::string& text);

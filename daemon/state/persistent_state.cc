@@ -90,7 +90,7 @@ StateWriter::Parts PersistentState::Serialise(const StateSaver::PartIds& changed
   StateWriter::Parts parts;
   for (const std::uint64_t part : changed)
     parts.emplace(part, SerialisePart(part));
-  parts.emplace(kHead, SerialisePart(kHead));  // every time, since it has the next client's id
+  parts.emplace(kHead, SerialisePart(kHead));  // every time, because it has the next client's id
   const std::uint64_t version = core_.Clients().Names().Version();
   if (std::exchange(partitions_version_, version) != version) parts.emplace(kPartitions, SerialisePart(kPartitions));
   return parts;

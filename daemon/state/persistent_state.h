@@ -1,6 +1,6 @@
-// Carries the daemon's state across a restart: it is saved while the daemon serves, and the next daemon takes it over.
+// Carries the daemon's state across a restart: the daemon saves it while it serves, and the next one takes it over.
 //
-//   while serving   each client's memory is in the descriptor store, and so is a file with the state (state_saver.h)
+//   while serving   the descriptor store has each client's memory, and a file with the state (state_saver.h)
 //   at the start    each saved client whose process is still alive (process_key.h) gets its record and memory back, is
 //                   scheduled at once, and waits for its session (returning_clients.h)
 //
@@ -49,7 +49,7 @@ class PersistentState final : public CoreObserver {
   // Calls `done` in the loop once everything that an administrator has changed so far is saved; with an error if a
   // restart would lose it. Without a service manager nothing outlives the daemon; that is not an error.
   void WhenSaved(StateWriter::Saved done) { saver_.WhenSaved(std::move(done)); }
-  // Clients that are not in the registry, but count towards the limit of clients.
+  // Clients that are not in the registry, but count towards the limit.
   std::size_t AbsentClients() const { return returning_.Absent().size(); }
 
   // ---- CoreObserver
@@ -70,7 +70,7 @@ class PersistentState final : public CoreObserver {
   void RestorePolicy(const state::SavedState& saved);
   void RestoreClaims(const state::SavedState& saved);
   void RestoreClients(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
-  // Takes the client's memory out of `channels` and restores the client. Returns why it could not; empty: it could.
+  // Takes the client's memory out of `channels` and restores the client. Returns why it failed; empty: it did not.
   std::string RestoreMemory(const state::Client& saved, std::map<std::uint64_t, std::vector<UniqueFd>>& channels);
   std::string RestoreClient(const state::Client& saved, std::vector<UniqueFd> descriptors);
   void NoteChange(std::uint64_t part, Urgency urgency);

@@ -1,4 +1,4 @@
-// What PersistentState does at the start: takes over the state of the previous daemon.
+// PersistentState at the start: takes over the state of the previous daemon.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void PersistentState::Restore(std::vector<PassedDescriptor> passed) {
     RestoreAll(*saved, std::move(stored.channels));
   } else {
     if (!stored.channels.empty()) {
-      SPDLOG_WARN("the memory of {} clients is given up, since no saved state says which clients it belongs to",
+      SPDLOG_WARN("the memory of {} clients is dropped, because no saved state says which clients it belongs to",
                   stored.channels.size());
     }
     for (const auto& [number, descriptors] : stored.channels)
@@ -47,7 +47,7 @@ void PersistentState::Restore(std::vector<PassedDescriptor> passed) {
   saver_.Save(AllParts());
 }
 
-// The file, unless it cannot be used any more. `saved` stays empty if there is no state.
+// The file, unless it can no longer be used. `saved` stays empty if there is no state.
 std::optional<StateFile> PersistentState::Load(std::vector<UniqueFd> files, std::optional<state::SavedState>& saved) {
   if (files.empty()) return std::nullopt;
   const auto give_up = [this](const std::string& why) {
@@ -97,7 +97,7 @@ void PersistentState::RestorePolicy(const state::SavedState& saved) {
   if (now != core_.FilePolicy()) core_.RestorePolicy(now);
 }
 
-// Comes before RestoreClients, since claims apply to clients.
+// Called before RestoreClients, since claims apply to clients.
 void PersistentState::RestoreClaims(const state::SavedState& saved) {
   std::size_t restored = 0;
   for (const state::EndedClaim& ended : saved.ended_claims()) {

@@ -3,9 +3,9 @@
 //   waiting   its record and memory are restored, and it is scheduled; when its process connects, it gets this memory
 //   absent    its memory could not be restored; its settings are kept for its next session
 //
-// A process with several sessions gets fresh memory for each, because it cannot be known which of them reconnects.
-// While the daemon is disabled, the grace period does not end, since no client could reconnect. Thread rule: the
-// daemon's one thread.
+// A process with several sessions gets fresh memory for each, because the daemon cannot know which of them reconnects.
+// While the daemon is disabled, the grace period does not end, since no client can reconnect. Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -47,14 +47,14 @@ class ReturningClients {
     std::unique_ptr<Channel> channel;
     std::uint64_t waiting_id = 0;
   };
-  // The memory that was kept for the process that has connected. None: there is none.
+  // The memory that was kept for the connected process. None: there is none.
   std::optional<Memory> TakeMemory(const PeerIdentity& peer, const abi::Layout& layout);
   // The connection ended before it had a session; the process may try again.
   void GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channel> channel);
   // The client has its session, and the memory belongs to its connection.
   void Returned(std::uint64_t waiting_id) { waiting_.erase(waiting_id); }
-  // A process has a session with fresh memory: its settings from before the restart are set again, and the client that
-  // waited for the process is removed.
+  // `client`'s process has a session with fresh memory: gives it the settings from before the restart, and removes the
+  // client that waited for the process.
   void Supersede(Client& client);
 
   const std::vector<state::Client>& Absent() const { return absent_; }

@@ -11,6 +11,24 @@
 #include "daemon/registry/process.h"
 
 namespace xschedd {
+namespace {
+
+// At most kMaxSavedQueues, those with the shortest deadlines.
+std::vector<const Queue*> QueuesWithDeadline(const Client& client) {
+  std::vector<const Queue*> queues;
+  for (const auto& [id, queue] : client.queues) {
+    if (queue.deadline_us != 0) queues.push_back(&queue);
+  }
+  if (queues.size() <= kMaxSavedQueues) return queues;
+  const auto shorter = [](const Queue* a, const Queue* b) {
+    return std::pair(a->deadline_us, a->id) < std::pair(b->deadline_us, b->id);
+  };
+  std::nth_element(queues.begin(), queues.begin() + kMaxSavedQueues, queues.end(), shorter);
+  queues.resize(kMaxSavedQueues);
+  return queues;
+}
+
+}  // namespace
 
 state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel) {
   state::Client saved;
@@ -53,18 +71,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
     device.set_vendor(attachment->device->vendor);
     device.set_compute_units(attachment->device->compute_units);
   }
-  std::vector<const Queue*> urgent;
-  for (const auto& [id, queue] : client.queues) {
-    if (queue.deadline_us != 0) urgent.push_back(&queue);
-  }
-  if (urgent.size() > kMaxSavedQueues) {
-    const auto shorter = [](const Queue* a, const Queue* b) {
-      return std::pair(a->deadline_us, a->id) < std::pair(b->deadline_us, b->id);
-    };
-    std::nth_element(urgent.begin(), urgent.begin() + kMaxSavedQueues, urgent.end(), shorter);
-    urgent.resize(kMaxSavedQueues);
-  }
-  for (const Queue* queue : urgent) {
+  for (const Queue* queue : QueuesWithDeadline(client)) {
     state::Queue& to = *saved.add_queues();
     to.set_id(queue->id);
     to.set_slot(queue->slot);

@@ -14,8 +14,8 @@
 
 namespace xschedd {
 
-// The largest possible state, for StateFile::kCapacity: each number counts as 12 bytes, each text as its maximum length
-// and a few bytes. A test saves the largest client that a session can make.
+// The largest possible state, for StateFile::kCapacity: a number counts as 12 bytes, a text as its maximum length and a
+// few bytes. A test saves the largest client that a session can make.
 inline constexpr std::size_t kSavedNumberBytes = 12;
 inline constexpr std::size_t kMaxSavedQueues = 4;  // per client: those with the shortest deadlines
 inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
@@ -23,8 +23,8 @@ inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMax
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
     31 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
-inline constexpr std::size_t kMaxSavedPartitionBytes =
-    (17 + 5) + (kMaxNameBytes + 2);  // as if each had an address of its own
+// As if each had an address of its own.
+inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
 inline constexpr std::size_t kMaxSavedLabelsBytes = kMaxLabelBytes + kMaxLabels * 10;
 inline constexpr std::size_t kMaxSavedUsageBytes = 5 * kSavedNumberBytes + 3;
@@ -52,7 +52,7 @@ ClaimAccount FromSaved(const state::ClaimUsage& saved);
 state::EndedClaim ToSavedEnded(const ClaimAccount& account);
 // None: no daemon writes this.
 std::optional<ClaimAccount> FromSaved(const state::EndedClaim& saved);
-// The claim with this id, with what its clients have used; as one that has ended where it has; nothing where it is
+// Adds the claim with this id and what its clients have used, as an ended one if it has ended; nothing if it is
 // forgotten.
 void FillClaimPart(const Core& core, std::uint64_t claim, state::SavedState& saved);
 

@@ -1,14 +1,14 @@
 // Bytes that outlive the daemon, in a memfd that the service manager keeps. At whatever instruction the daemon is
-// killed, the file has the content that was written last, or the one before that, complete.
+// killed, the file has the last content or the one before it, complete.
 //
 //   header   magic, format, how many starts in a row have ended before serving
 //   slot 0   sequence, length, CRC-32 of these and of the content; content
 //   slot 1   the same
 //
 // A write goes to the slot that does not have the newest content. A reader takes the slot with the larger sequence
-// among those whose checksum is right, so an interrupted write has no effect. It is written with system calls, not
-// through a mapping: without memory left, these return an error, where a mapping would raise SIGBUS. A file of an
-// earlier release has shorter slots and is enlarged when it is opened. Thread rule: one owner at a time.
+// among those with a correct checksum, so an interrupted write has no effect. Writes are system calls, which fail when
+// no memory is left; a mapping would raise SIGBUS. The file of an earlier release has shorter slots, and is enlarged
+// when it is opened. Thread rule: one owner at a time.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class StateFile {
   // Fails if the content is too large or there is no memory left; the previous content then stays.
   Result<void> Write(std::string_view content);
 
-  // Limits how many daemons a state that crashes them can end: a daemon increases the count before it reads the
-  // content, and sets it to zero once it serves. Returns the count before this start.
+  // Limits how many daemons a state can crash: a daemon increases the count before it reads the content, and resets it
+  // once it serves. Returns the count before this start.
   std::uint32_t BeginStart();
   void EndStart();
 

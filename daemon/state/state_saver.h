@@ -1,6 +1,5 @@
-// Keeps the saved state up to date while the daemon serves: collects changes for some milliseconds and passes them to
-// the StateWriter. An administrator's change is saved before it is answered.
-// Thread rule: the daemon's one thread.
+// Keeps the saved state up to date while the daemon serves: collects changes for some milliseconds, then passes them to
+// the StateWriter. An administrator's change is saved before it is answered. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,9 +1,9 @@
 // Writes the saved state on a thread of its own, so that the daemon's loop only passes what has changed, however large
 // the state is.
 //
-// The state is a list of parts, of which the writer keeps a copy. Changes that come during a write are written
-// together. What a caller waits for is written at once; everything else seldom enough to cost little. If a write fails
-// (no memory), it is repeated every second. Thread rule: any thread; `saved` is called on the writer's own thread.
+// The state is a list of parts, of which the writer keeps a copy. Changes that arrive during a write are written
+// together. What a caller waits for is written at once; everything else seldom enough to cost little. A write that
+// fails (no memory) is repeated every second. Thread rule: any thread; `saved` runs on the writer's own thread.
 #pragma once
 
 #include <chrono>

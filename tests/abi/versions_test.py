@@ -120,7 +120,7 @@ class Versions(harness.NodeTest):
         newer = self.newer(ahead)
         self.assertEqual(newer.stdout.readline().strip(), "ready")  # attached, tracked, busy
         self.assertEqual(self.refusals(), [])
-        self.assertIn(f"newer client told our version pid={newer.pid} ", self.node.daemon_log())
+        self.assertIn(f"newer client asked to retry with our version pid={newer.pid} ", self.node.daemon_log())
         return newer, low
 
     def test_next_client_of_todays_daemon(self):

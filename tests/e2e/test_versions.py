@@ -40,7 +40,7 @@ class Versions(harness.NodeTest):
         # Checks that they are of these versions.
         self.assertIn(f"layout {3 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
                                                                      capture_output=True, check=True).stdout)
-        told = f"newer client told our version pid={program.pid} " in node.daemon_log()
+        told = f"newer client asked to retry with our version pid={program.pid} " in node.daemon_log()
         self.assertEqual(told, shim_ahead > daemon_ahead)
 
     def refuse_each_other(self, daemon_ahead, shim_ahead, remedy):

@@ -30,7 +30,7 @@ UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, boo
                                      const std::string& root) {
   UnscheduledProcesses found;
   const GpuUsers gpu = FindGpuUsers(root);
-  found.is_complete = gpu.is_whole;
+  found.is_complete = gpu.is_complete;
   for (const std::uint64_t pid : gpu.hidden)
     if (!clients.contains(pid)) found.is_complete = false;
   for (const GpuUser& user : gpu.users) {

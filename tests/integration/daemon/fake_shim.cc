@@ -46,11 +46,11 @@ FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& opti
   v1::ClientMessage hello;
   if (!options.preamble) socket = connect();
   if (options.preamble) {
-    Meeting meeting = MeetDaemon(connect, kAnswerLimitMs);
-    socket = std::move(meeting.socket);
+    Greeting greeting = GreetDaemon(connect, kAnswerLimitMs);
+    socket = std::move(greeting.socket);
     if (!socket.IsValid()) throw std::runtime_error("cannot connect");
-    auto& welcomed = meeting.welcomed;
-    const abi::Layout& layout = *meeting.layout;
+    auto& welcomed = greeting.welcomed;
+    const abi::Layout& layout = *greeting.layout;
     if (!welcomed) throw std::runtime_error("no welcome");
     if (const auto status = welcomed->welcome.status; status != PreambleStatus::kOk) {
       throw std::runtime_error("status " + std::to_string(static_cast<unsigned>(status)));

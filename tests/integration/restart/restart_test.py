@@ -253,7 +253,7 @@ class Lost(Restart):
         self.change_store(lambda store: [entry for entry in store if entry[0] != "state"])
         self.assertEqual(self.clients(), [])
         wait_for(lambda: [name for name, _ in self.manager.stored()] == ["state"], "the store holds what is of use")
-        self.logged("the memory of 2 clients is given up")
+        self.logged("the memory of 2 clients is dropped")
         self.fresh(low, memory)
         self.assertEqual(high.ask("connect"), "ok")
         high.ask("busy")

@@ -172,7 +172,7 @@ TEST_CASE("an error has a place, cause and remedy") {
         "x.toml:2:8: there is no policy \"best\"; choose " + policy::NamesText());
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
-  CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("matches every client; give it a uid") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\n")
             .find("sets nothing; give it a priority, weight, latency, join, passthrough or class") !=
         std::string::npos);

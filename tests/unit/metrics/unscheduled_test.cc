@@ -54,7 +54,7 @@ TEST_CASE("unscheduled processes use a device and are neither clients nor childr
   machine.Add(15, 1, {"/dev/kfd"});
   UnscheduledUsers users(machine.Root());
   CHECK(!users.Count({}));
-  users.LookSoon(0);
+  users.ScanSoon(0);
   users.Finish();
   CHECK(users.Count({12}) == Counts{{kFirst, 1}, {kSecond, 2}, {"none", 1}});
   CHECK(users.Count({10, 11, 12, 15}) == Counts{});
@@ -63,13 +63,13 @@ TEST_CASE("unscheduled processes use a device and are neither clients nor childr
 TEST_CASE("no scan starts before the pause is over") {
   const Machine machine;
   UnscheduledUsers users(machine.Root());
-  users.LookSoon(MonotonicNs());
+  users.ScanSoon(MonotonicNs());
   users.Finish();
   machine.Add(10, 1, {"/dev/nvidia-uvm", "/dev/nvidia0"});
-  users.LookSoon(MonotonicNs());
+  users.ScanSoon(MonotonicNs());
   users.Finish();
   CHECK(users.Count({}) == Counts{});
-  users.LookSoon(MonotonicNs() + 2 * UnscheduledUsers::kPauseNs + 1'000'000'000'000);
+  users.ScanSoon(MonotonicNs() + 2 * UnscheduledUsers::kPauseNs + 1'000'000'000'000);
   users.Finish();
   CHECK(users.Count({}) == Counts{{kFirst, 1}});
 }
@@ -80,7 +80,7 @@ TEST_CASE("processes too many to see are not counted") {
     machine.Add(pid, 0, {"/dev/kfd"});
   for (const std::size_t most : {2u, 3u}) {
     UnscheduledUsers users(machine.Root(), most);
-    users.LookSoon(0);
+    users.ScanSoon(0);
     users.Finish();
     CHECK(users.Count({}).has_value() == (most == 3));
   }
