@@ -19,9 +19,9 @@
 #include <string_view>
 
 #include "common/command_syntax.h"
+#include "common/one_line.h"
 #include "common/runtime_dir.h"
 #include "daemon/build_config.h"
-#include "daemon/config/reader.h"
 #include "daemon/install_paths.h"
 #include "daemon/server.h"
 #include "daemon/telemetry/log.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "common/one_line.h"
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/conversion.h"
-#include "daemon/config/reader.h"
 #include "daemon/config/settings_message.h"
 #include "daemon/registry/process.h"
 

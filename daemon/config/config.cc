@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "common/one_line.h"
 #include "common/passthrough.h"
 #include "daemon/config/keys.h"
 #include "daemon/config/match.h"
@@ -233,14 +234,9 @@ void Add(std::vector<ConfigError> errors, std::size_t count, Examined& examined)
 // Applies a file over earlier ones.
 void ReadFile(const ConfigFile& file, Config& config, Examined& examined) {
   config.files.push_back(file.path);
-  toml::table root;
-  try {
-    root = toml::parse(file.text, file.path);
-  } catch (const toml::parse_error& error) {
-    const toml::source_position where = error.source().begin;
-    const std::string what = OneLine(std::string(error.description()));
-    return Add({{file.path, where.line, where.column, what, "correct the TOML syntax there"}}, 1, examined);
-  }
+  const auto parsed = ParseToml(file.text, file.path);
+  if (!parsed) return Add({parsed.error()}, 1, examined);
+  const toml::table& root = *parsed;
   ConfigReader reader(file.path);
   reader.OnlyKeys(root, "the file",
                   {"daemon", "policy", "device", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
@@ -269,6 +265,10 @@ bool Rule::IsByChoice() const {
   return !uid && !gid && !container && !is_by_cgroup;
 }
 
+Error ConfigError::AsError() const {
+  return {OneLine(file) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what, remedy};
+}
+
 Examined ExamineConfig(const std::vector<ConfigFile>& files) {
   Examined examined;
   Config config;
@@ -281,10 +281,7 @@ Examined ExamineConfig(const std::vector<ConfigFile>& files) {
 Result<Config> ParseConfig(const std::vector<ConfigFile>& files) {
   Examined examined = ExamineConfig(files);
   if (examined.config) return std::move(*examined.config);
-  const ConfigError& first = examined.errors.front();
-  return Fail(
-      OneLine(first.file) + ":" + std::to_string(first.line) + ":" + std::to_string(first.column) + ": " + first.what,
-      first.remedy);
+  return tl::unexpected<Error>(examined.errors.front().AsError());
 }
 
 }  // namespace xschedd

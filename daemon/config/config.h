@@ -125,6 +125,8 @@ struct ConfigError {
   std::uint32_t column = 0;
   std::string what;  // these two are one line, whatever the file contains
   std::string remedy;
+  // "file:line:column: cause", and the remedy.
+  Error AsError() const;
 };
 
 // All mistakes, in the order of the files; of a file that is not TOML, only the first syntax error. Without errors
@@ -138,7 +140,7 @@ struct Examined {
 // entries are appended; an empty passthrough list removes those of earlier files.
 Examined ExamineConfig(const std::vector<ConfigFile>& files);
 
-// Fails on the first mistake, with "file:line:column", cause and remedy.
+// Fails on the first mistake, as ConfigError::AsError says it.
 Result<Config> ParseConfig(const std::vector<ConfigFile>& files);
 
 }  // namespace xschedd

@@ -3,6 +3,7 @@
 // names. Thread rule: reads files; no state.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,17 @@
 #include "daemon/config/config.h"
 
 namespace xschedd {
+
+// Remedies in messages about a file.
+struct FileRemedies {
+  const char* open;
+  const char* size;  // it is longer than 1 MiB
+  const char* read;
+};
+
+// The text of one file, for this configuration and for the files of tools. nullopt: the file does not exist. `flags`:
+// more of open(2).
+Result<std::optional<std::string>> ReadConfigText(const std::string& path, const FileRemedies& remedies, int flags = 0);
 
 // "/etc/xschedd/conf.d" for "/etc/xschedd/xschedd.toml", whether or not it exists.
 std::string DropInFolder(const std::string& path);

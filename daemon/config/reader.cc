@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
+#include "common/one_line.h"
 #include "common/priority.h"
 #include "daemon/config/key_units.h"
 
 namespace xschedd {
 
-std::string OneLine(std::string text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7f) text[i] = '?';
-    // U+0080..U+009F
-    const bool has_next = byte == 0xc2 && i + 1 < text.size();
-    if (has_next && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) text.replace(i, 2, "?");
+tl::expected<toml::table, ConfigError> ParseToml(std::string_view text, const std::string& file) {
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position where = error.source().begin;
+    return tl::unexpected<ConfigError>(
+        {file, where.line, where.column, OneLine(error.description()), "correct the TOML syntax there"});
   }
-  return text;
 }
 
 void ConfigReader::Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy) {
@@ -159,6 +159,19 @@ void ConfigReader::EachTable(const toml::table& root, std::string_view key,
       action(*table);
     } else {
       Refuse(element, "\"" + std::string(key) + "\" has an element that is not a table", remedy);
+    }
+  }
+}
+
+void ConfigReader::EachNamedTable(const toml::table& root, std::string_view key, const NamedAction& action) {
+  const toml::table* const tables = Table(root, key);
+  if (tables == nullptr) return;
+  for (const auto& [name, node] : *tables) {
+    const std::string place = OneLine("[" + std::string(key) + "." + std::string(name.str()) + "]");
+    if (const toml::table* const table = node.as_table()) {
+      action(std::string(name.str()), *table, place);
+    } else {
+      Refuse(node, place + " is not a table", "write " + place + " and its keys below it");
     }
   }
 }

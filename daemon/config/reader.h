@@ -1,5 +1,6 @@
-// Typed access to a TOML document. Collects mistakes with their places, and the place of each key. Every function
-// continues after an error, so that callers read straight down. Thread rule: one thread.
+// Typed access to a TOML document, for the daemon's configuration and for the files of its tools (nri.toml,
+// slurm.toml). Collects mistakes with their places, and the place of each key. Every function continues after an error,
+// so that callers read straight down. Thread rule: one thread.
 #pragma once
 
 #include <toml++/toml.h>
@@ -18,6 +19,9 @@
 #include "daemon/policy/types.h"
 
 namespace xschedd {
+
+// Fails with the first syntax error. `file` is its name in messages.
+tl::expected<toml::table, ConfigError> ParseToml(std::string_view text, const std::string& file);
 
 class ConfigReader {
  public:
@@ -42,6 +46,9 @@ class ConfigReader {
   // Null: absent.
   const toml::table* Table(const toml::table& root, std::string_view key);
   void EachTable(const toml::table& root, std::string_view key, const std::function<void(const toml::table&)>& action);
+  // Each [key.NAME]; `place` is that text, as messages have it.
+  using NamedAction = std::function<void(const std::string& name, const toml::table& table, const std::string& place)>;
+  void EachNamedTable(const toml::table& root, std::string_view key, const NamedAction& action);
 
   void Refuse(const toml::node& node, const std::string& what, const std::string& remedy);
   // In the order found, at most kMaxErrors; ErrorCount counts all.
@@ -63,9 +70,5 @@ class ConfigReader {
   std::size_t error_count_ = 0;
   std::map<std::string, FilePlace> places_;
 };
-
-// Replaces control characters. Messages quote the file, whose keys may hold any character; a quote must neither split a
-// log line nor control a terminal.
-std::string OneLine(std::string text);
 
 }  // namespace xschedd
