@@ -28,6 +28,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/policy/owner_weight.h"
 #include "daemon/policy/roster.h"
 #include "daemon/policy/types.h"
 
@@ -84,8 +85,7 @@ class Share {
     // While an owner is weighed: its first group, and what its groups with work here weigh.
     std::uint32_t weighed_owner = kNone;
     std::uint32_t counted = kNone;  // the last group that was added
-    std::uint64_t owner_sum = 0;
-    std::uint64_t owner_most = 0;
+    OwnerWeight owner = {};
     // Since the last decision:
     bool waited = false;            // a group was held by its share, or for another's turn
     std::uint64_t used_ns = 0;      // GPU time of all its groups

@@ -34,12 +34,11 @@ void Share::WeighOwner(std::uint32_t first) {
       if (entry.weighed_owner != first) {
         entry.weighed_owner = first;
         entry.counted = kNone;
-        entry.owner_sum = entry.owner_most = 0;
+        entry.owner = {};
       }
       if (present_[index] == 0 || entry.counted == group) continue;
       entry.counted = group;
-      entry.owner_sum += state_->groups[group].weight;
-      entry.owner_most = std::max<std::uint64_t>(entry.owner_most, state_->groups[group].weight);
+      entry.owner.Add(state_->groups[group].weight);
     }
   }
   for (std::uint32_t group = first; group != kNone; group = next_of_owner_[group]) {
@@ -47,11 +46,11 @@ void Share::WeighOwner(std::uint32_t first) {
     std::uint64_t parts = own * kWeightParts;
     for (const std::uint32_t index : roster_->TenantsOf(group)) {
       if (!counts(index)) continue;
-      const Class& entry = ClassOf(index);
+      OwnerWeight owner = ClassOf(index).owner;
       // One without work is weighed as if it had some.
-      const std::uint64_t sum = entry.owner_sum + (IsCountedIn(group, class_of_[index]) ? 0 : own);
+      if (!IsCountedIn(group, class_of_[index])) owner.Add(own);
       // On several devices, where its owner's groups crowd most: nowhere has an owner more than its part.
-      parts = std::min(parts, own * kWeightParts * std::max(entry.owner_most, own) / sum);
+      parts = std::min(parts, owner.PartOf(own, kWeightParts));
     }
     groups_[group].weight = std::max<std::uint64_t>(parts, 1);
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "daemon/policy/owner_weight.h"
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
 #include "daemon/scheduler/share_owner.h"
@@ -53,19 +54,14 @@ class Explainer {
   void AddNeighbours(const Device& neighbourhood, const Client* self) {
     ExplainedDevice& device = result_.devices.back();
     device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
-    // As policy/share.h weighs them: an owner has the greatest weight of its clients, divided among these.
-    struct Owner {
-      std::uint64_t sum = 0;
-      std::uint64_t most = 0;
-    };
-    std::map<std::string, Owner> owners;
-    const auto add = [&owners](const Effective& effective, const ClientIdentity& who) -> Owner& {
-      Owner& owner = owners[ShareOwnerOf(effective.claim, who)];
-      owner.sum += effective.weight;
-      owner.most = std::max<std::uint64_t>(owner.most, effective.weight);
+    // As the policy `share` weighs them.
+    std::map<std::string, policy::OwnerWeight> owners;
+    const auto add = [&owners](const Effective& effective, const ClientIdentity& who) -> policy::OwnerWeight& {
+      policy::OwnerWeight& owner = owners[ShareOwnerOf(effective.claim, who)];
+      owner.Add(effective.weight);
       return owner;
     };
-    const Owner& own = add(subject_.effective, subject_.identity);
+    const policy::OwnerWeight& own = add(subject_.effective, subject_.identity);
     for (const Attachment* other : neighbourhood.attachments) {
       if (other->client == self) continue;
       const Account account = other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_),
@@ -77,8 +73,8 @@ class Explainer {
     }
     std::uint64_t all = 0;
     for (const auto& [name, owner] : owners)
-      all += owner.most;
-    device.weight_level = all * own.sum / own.most;
+      all += owner.greatest;
+    device.weight_level = own.WholeOf(all);
   }
 
   // For the last added device.
