@@ -1,9 +1,7 @@
 #include "tools/xschedctl/admin_client.h"
 
-#include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <chrono>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "common/runtime_dir.h"
+#include "common/unix_socket.h"
 #include "tools/xschedctl/admin_connection.h"
 
 namespace xschedd::ctl {
@@ -59,33 +58,23 @@ Failure ConnectFailure(const std::string& path, int error_number) {
               {"cannot open " + path + ": " + reason, "run as root or as a member of group xschedd"}};
     case EAGAIN:
       return {ExitCode::kTimeout, {"the daemon at " + path + " accepts no connections", "check whether it is stopped"}};
+    case ENAMETOOLONG:
+      return {ExitCode::kUsage, {"the socket's path is too long: " + path, "choose a shorter runtime folder"}};
+    case EMFILE:
+    case ENFILE:
+      return {ExitCode::kRefused, {"cannot make a socket: " + reason, "check the limits of this process (ulimit -n)"}};
     default:
       return {ExitCode::kNoDaemon, {"cannot connect to " + path + ": " + reason, "check whether xschedd is running"}};
   }
 }
 
 Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return tl::unexpected<Failure>(
-        {ExitCode::kUsage, {"the socket's path is too long: " + path, "choose a shorter runtime folder"}});
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   // Not blocking: gRPC needs it so, and a daemon that accepts nothing must not hang us here.
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.IsValid()) {
-    return tl::unexpected<Failure>({ExitCode::kRefused,
-                                    {std::string("cannot make a socket: ") + std::strerror(errno),
-                                     "check the limits of this process (ulimit -n)"}});
-  }
-  // A Unix socket connects at once or not at all.
-  if (connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    const int reason = errno;
-    if (error_number != nullptr) *error_number = reason;
-    return tl::unexpected<Failure>(ConnectFailure(path, reason));
-  }
-  return fd;
+  UniqueFd fd = ConnectUnix(path, SOCK_NONBLOCK);
+  if (fd.IsValid()) return fd;
+  const int reason = errno;
+  if (error_number != nullptr) *error_number = reason;
+  return tl::unexpected<Failure>(ConnectFailure(path, reason));
 }
 
 Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
@@ -99,15 +88,15 @@ Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
   if (fd) return AdminClient(path, {}, std::move(*fd));
   // admin.sock may be forbidden, or missing, as in a container that has only client.sock.
   const std::string users_path = ClientSocketPath(folder);
-  Outcome<UniqueFd> users = ConnectSocket(users_path);
+  Outcome<UniqueFd> users_fd = ConnectSocket(users_path);
   const bool is_denied = reason == EACCES || reason == EPERM;
   if (!is_denied && reason != ENOENT) return tl::unexpected<Failure>(fd.error());
-  if (!users) {
+  if (!users_fd) {
     // If nothing listens on either socket, that matters more than this user's rights.
-    const bool is_dead = is_denied && users.error().code == ExitCode::kNoDaemon;
-    return tl::unexpected<Failure>(is_dead ? users.error() : fd.error());
+    const bool is_dead = is_denied && users_fd.error().code == ExitCode::kNoDaemon;
+    return tl::unexpected<Failure>(is_dead ? users_fd.error() : fd.error());
   }
-  return AdminClient(users_path, path + " cannot be opened: " + std::strerror(reason), std::move(*users));
+  return AdminClient(users_path, path + " cannot be opened: " + std::strerror(reason), std::move(*users_fd));
 }
 
 Outcome<AdminClient> AdminClient::ConnectAsUser(const std::string& runtime_dir) {

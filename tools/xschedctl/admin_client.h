@@ -23,10 +23,10 @@ template <typename T>
 using Outcome = tl::expected<T, Failure>;
 
 // Connects to a socket of the daemon. ENOENT, ECONNREFUSED, EACCES become "no daemon" and "permission denied", each
-// with its remedy. `error_number`: connect's, where that is what failed.
+// with its remedy. `error_number`: why it failed.
 Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number = nullptr);
 
-// The message for a failed connect(2), separate from the call so that it can be tested.
+// The message for a failed ConnectUnix, separate from the call so that it can be tested.
 Failure ConnectFailure(const std::string& path, int error_number);
 
 struct AdminConnection;

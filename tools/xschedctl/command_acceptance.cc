@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "tools/xschedctl/argument_vector.h"
 #include "tools/xschedctl/commands.h"
-#include "tools/xschedctl/installed_shim.h"
+#include "tools/xschedctl/preload.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -65,12 +66,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   if (global.json) words.emplace_back("--json");
   if (options.compare) words.emplace_back("--compare");
   words.insert(words.end(), options.reports.begin(), options.reports.end());
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execv(program.c_str(), arguments.data());
+  ::execv(program.c_str(), ArgumentVector(words).data());
   return tl::unexpected<Failure>(
       {ExitCode::kCannotExec,
        {"cannot execute " + program + ": " + std::strerror(errno), "it needs python3; reinstall xschedd-bench"}});

@@ -2,7 +2,8 @@
 #include <memory>
 
 #include "common/priority.h"
-#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/ask_daemon.h"
+#include "tools/xschedctl/given_options.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/units.h"
 
@@ -29,9 +30,7 @@ Outcome<ExitCode> Change(Request request, const ChangeOptions& options, const Gl
   if (!chosen) return UsageFailure(chosen.error());
   *request.mutable_selector() = *chosen;
   request.set_dry_run(options.dry_run);
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  const Outcome<v1::ChangeResponse> answer = client->Call(request);
+  const Outcome<v1::ChangeResponse> answer = AskDaemon(global, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(global.json ? Document("change", ToJson(*answer, options.dry_run))
                     : RenderChange(*answer, options.dry_run, global.Style()));
@@ -62,21 +61,11 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
                   "give --reset, --reset priority, --reset weight or --reset latency");
     }
   }
-  if (!options.priority.empty()) {
-    const Result<int> priority = ParsePriority(options.priority);
-    if (!priority) return tl::unexpected<Error>(priority.error());
-    request.set_priority(*priority);
-  }
-  if (!options.weight.empty()) {
-    const Result<std::uint32_t> weight = ParseWeight(options.weight);
-    if (!weight) return tl::unexpected<Error>(weight.error());
-    request.set_weight(*weight);
-  }
-  if (!options.latency.empty()) {
-    const Result<std::string> latency = ParseLatency(options.latency);
-    if (!latency) return tl::unexpected<Error>(latency.error());
-    request.set_latency(*latency);
-  }
+  GivenOptions given;
+  given.Read(options.priority, ParsePriority, [&](int value) { request.set_priority(value); });
+  given.Read(options.weight, ParseWeight, [&](std::uint32_t value) { request.set_weight(value); });
+  given.Read(options.latency, ParseLatency, [&](const std::string& value) { request.set_latency(value); });
+  if (given.FirstError()) return tl::unexpected<Error>(*given.FirstError());
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
       (!request.latency().empty() && request.reset_latency())) {
     return Fail("set: --reset contradicts a value for the same setting", "give one or the other");

@@ -5,7 +5,8 @@
 #include "common/priority.h"
 #include "common/runtime_dir.h"
 #include "daemon/config/duration.h"
-#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/ask_daemon.h"
+#include "tools/xschedctl/given_options.h"
 #include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_claims.h"
 #include "tools/xschedctl/units.h"
@@ -57,51 +58,27 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
     return Fail("claim put: neither a cgroup nor a socket was given", "give --cgroup PATH or --socket");
   }
   claim.set_group(options.group);
-  if (!options.priority.empty()) {
-    const Result<int> priority = ParsePriority(options.priority);
-    if (!priority) return tl::unexpected<Error>(priority.error());
-    claim.set_priority(*priority);
-  }
-  if (!options.ceiling.empty()) {
-    const Result<int> ceiling = ParsePriority(options.ceiling);
-    if (!ceiling) return tl::unexpected<Error>(ceiling.error());
-    claim.set_ceiling(*ceiling);
-  }
-  if (!options.weight.empty()) {
-    const Result<std::uint32_t> weight = ParseWeight(options.weight);
-    if (!weight) return tl::unexpected<Error>(weight.error());
-    claim.set_weight(*weight);
-  }
-  if (!options.weight_ceiling.empty()) {
-    const Result<std::uint32_t> ceiling = ParseWeight(options.weight_ceiling);
-    if (!ceiling) return tl::unexpected<Error>(ceiling.error());
-    claim.set_weight_ceiling(*ceiling);
-  }
-  if (!options.latency.empty()) {
-    const Result<std::string> latency = ParseLatency(options.latency);
-    if (!latency) return tl::unexpected<Error>(latency.error());
-    claim.set_latency(*latency);
-  }
-  if (!options.ttl.empty()) {
-    const Result<std::uint32_t> ttl = ParseSeconds(options.ttl);
-    if (!ttl) return tl::unexpected<Error>(ttl.error());
-    if (*ttl == 0)
-      return Fail("claim put: --ttl 0 would end it at once", "leave out --ttl: the claim then ends with its cgroup");
-    claim.set_ttl_ms(std::uint64_t{*ttl} * 1'000);
-  }
+  GivenOptions given;
+  given.Read(options.priority, ParsePriority, [&](int value) { claim.set_priority(value); });
+  given.Read(options.ceiling, ParsePriority, [&](int value) { claim.set_ceiling(value); });
+  given.Read(options.weight, ParseWeight, [&](std::uint32_t value) { claim.set_weight(value); });
+  given.Read(options.weight_ceiling, ParseWeight, [&](std::uint32_t value) { claim.set_weight_ceiling(value); });
+  given.Read(options.latency, ParseLatency, [&](const std::string& value) { claim.set_latency(value); });
+  given.Read(options.ttl, ParseSeconds, [&](std::uint32_t value) { claim.set_ttl_ms(std::uint64_t{value} * 1'000); });
+  if (given.FirstError()) return tl::unexpected<Error>(*given.FirstError());
+  if (!options.ttl.empty() && claim.ttl_ms() == 0)
+    return Fail("claim put: --ttl 0 would end it at once", "leave out --ttl: the claim then ends with its cgroup");
   if (const Result<void> labels = ParseLabels(options.labels, claim); !labels) {
     return tl::unexpected<Error>(labels.error());
   }
   return request;
 }
 
-// Makes the call and prints the answer: as JSON of this kind, or as text.
+// Makes the call and shows the answer: as JSON of this kind, or as text.
 template <typename Request, typename ShowText, typename ShowJson>
 Outcome<ExitCode> AskAndShow(const Request& request, const GlobalOptions& global, const std::string& kind,
                              const ShowText& text, const ShowJson& json) {
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  const auto answer = client->Call(request);
+  const auto answer = AskDaemon(global, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Page(global.json ? Document(kind, json(*answer)) : text(*answer), global);
   return ExitCode::kOk;

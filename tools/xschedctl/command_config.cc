@@ -80,7 +80,7 @@ std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& glob
   check.AddOption("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
   CommandSyntax& show =
       config.AddCommand("show", "Show each setting that is in force, where it comes from, and its default");
-  show.AddFlag("--changed", options->changed, "only what differs from the defaults");
+  show.AddFlag("--changed", options->changed, "show only what differs from the defaults");
   show.AddFlag("--offline", options->offline, "show what the daemon's files say, without asking the daemon");
   show.AddOption("--file", options->file,
                  "show what this file, with conf.d beside it, says, without asking the daemon");

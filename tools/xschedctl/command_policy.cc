@@ -6,8 +6,9 @@
 #include <iterator>
 #include <memory>
 
+#include "common/one_line.h"
 #include "daemon/config/settings_message.h"
-#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/ask_daemon.h"
 #include "tools/xschedctl/policy_file.h"
 #include "tools/xschedctl/policy_settings.h"
 #include "tools/xschedctl/render_json.h"
@@ -48,7 +49,7 @@ void Show(const v1::Policy& answer, bool dry_run, const std::string& file, const
   Print(global.json ? Document("policy", json) : RenderPolicy(answer));
   if (global.json) return;
   if (dry_run) Print("(dry run: nothing was changed)\n");
-  if (!file.empty()) Print("written to " + Harmless(file) + "\n");
+  if (!file.empty()) Print("written to " + OneLine(file) + "\n");
 }
 
 Outcome<v1::Policy> Set(const v1::SetPolicyRequest& request, AdminClient& client) {
@@ -86,9 +87,7 @@ Outcome<v1::Policy> Persist(v1::SetPolicyRequest request, AdminClient& client, s
 }
 
 Outcome<ExitCode> GetPolicy(const GlobalOptions& global) {
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  const Outcome<v1::Policy> answer = client->Call(v1::GetPolicyRequest());
+  const Outcome<v1::Policy> answer = AskDaemon(global, v1::GetPolicyRequest());
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Show(*answer, false, "", global);
   return ExitCode::kOk;

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "common/passthrough.h"
 #include "common/priority.h"
@@ -17,7 +17,9 @@
 #include "daemon/config/duration.h"
 #include "daemon/policy/types.h"
 #include "tools/xschedctl/admin_client.h"
+#include "tools/xschedctl/argument_vector.h"
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/given_options.h"
 #include "tools/xschedctl/installed_shim.h"
 #include "tools/xschedctl/preload.h"
 #include "tools/xschedctl/render_json.h"
@@ -41,24 +43,20 @@ struct RunOptions {
 };
 
 // What --dry-run prints instead of starting the command.
-std::string Would(const std::vector<std::string>& command, const Json& environment, const std::string& no_daemon,
-                  bool json) {
+std::string DryRunText(const std::vector<std::string>& command, const Json& environment, const std::string& no_daemon,
+                       bool json) {
   if (json) {
     return Document(
         "run", {{"dry_run", true}, {"command", command}, {"environment", environment}, {"daemon", no_daemon.empty()}});
   }
   std::string text = "would run:";
   for (const std::string& word : command)
-    text += " " + Harmless(word);
+    text += " " + OneLine(word);
   text += "\nwith:\n";
   for (const auto& [name, value] : environment.items())
-    text += "  " + name + "=" + Harmless(value.get<std::string>()) + "\n";
-  if (!no_daemon.empty()) text += "unscheduled until there is a daemon: " + Harmless(no_daemon) + "\n";
+    text += "  " + name + "=" + OneLine(value.get<std::string>()) + "\n";
+  if (!no_daemon.empty()) text += "unscheduled until there is a daemon: " + OneLine(no_daemon) + "\n";
   return text + "(dry run: nothing was started)\n";
-}
-
-void SetOrKeep(const char* variable, const std::string& value) {
-  if (!value.empty()) setenv(variable, value.c_str(), 1);
 }
 
 // A warning for each of `priority` and `weight` (empty: not requested) that exceeds this user's ceiling, with the
@@ -70,10 +68,10 @@ std::string CeilingWarning(const std::string& runtime_dir, const std::string& pr
   const Outcome<v1::GetCeilingResponse> ceiling = client->Call(v1::GetCeilingRequest());
   if (!ceiling) return {};
   std::string text;
-  const auto warn = [&](const char* what, const std::string& wanted, auto most) {
-    if (wanted.empty() || std::stol(wanted) <= static_cast<long>(most)) return;
-    text += fmt::format("xschedctl: warning: {} {} counts as {}: limited by {}\n", what, wanted, most,
-                        Harmless(ceiling->why()));
+  const auto warn = [&](const char* what, const std::string& requested, auto ceiling_value) {
+    if (requested.empty() || std::stol(requested) <= static_cast<long>(ceiling_value)) return;
+    text += fmt::format("xschedctl: warning: {} {} counts as {}: limited by {}\n", what, requested, ceiling_value,
+                        OneLine(ceiling->why()));
   };
   warn("priority", priority, ceiling->priority());
   warn("weight", weight, ceiling->weight());
@@ -94,7 +92,65 @@ void WarnOfCeiling(const std::string& runtime_dir, const std::string& priority, 
   }
 }
 
-Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, std::vector<std::string> command) {
+// The hints as the shim reads them from its environment; empty: not given.
+struct Hints {
+  std::string priority = {};
+  std::string weight = {};
+  std::string latency = {};
+  std::string deadline_us = {};
+  std::string group = {};
+  std::string passthrough = {};
+};
+
+Result<Hints> ParseHints(const RunOptions& options) {
+  Hints hints{.group = options.group};
+  std::uint32_t deadline_us = 0;
+  GivenOptions given;
+  given.Read(options.priority, ParsePriority, [&](int value) { hints.priority = fmt::format("{}", value); });
+  given.Read(options.weight, ParseWeight, [&](std::uint32_t value) { hints.weight = fmt::format("{}", value); });
+  given.Read(options.latency, ParseLatency, [&](std::string value) { hints.latency = std::move(value); });
+  given.Read(options.deadline, ParseMicroseconds, [&](std::uint32_t value) { deadline_us = value; });
+  if (given.FirstError()) return tl::unexpected<Error>(*given.FirstError());
+  if (!options.deadline.empty()) {
+    if (deadline_us == 0 || deadline_us > kLongestDeadlineUs)
+      return Fail("run: the deadline " + options.deadline + " is out of range", "give 1us to 3600s");
+    hints.deadline_us = fmt::format("{}", deadline_us);
+  }
+  // The shim would report it, too, but only when the program first uses the GPU.
+  for (const std::string& list : options.passthrough) {
+    for (const std::string_view entry : SplitPassthrough(list)) {
+      if (const auto parsed = ParsePassthrough(entry); !parsed) return tl::unexpected<Error>(parsed.error());
+      hints.passthrough += (hints.passthrough.empty() ? "" : ",") + std::string(entry);
+    }
+  }
+  return hints;
+}
+
+// The variables that are set for the command; all others stay as they are.
+std::vector<std::pair<const char*, std::string>> VariablesOf(const Hints& hints, const std::string& preload,
+                                                             const std::string& runtime_dir) {
+  std::vector<std::pair<const char*, std::string>> variables = {{"LD_PRELOAD", preload},
+                                                                {"XSCHEDD_PRIORITY", hints.priority},
+                                                                {"XSCHEDD_WEIGHT", hints.weight},
+                                                                {"XSCHEDD_LATENCY", hints.latency},
+                                                                {"XSCHEDD_DEADLINE_US", hints.deadline_us},
+                                                                {"XSCHEDD_GROUP", hints.group},
+                                                                {"XSCHEDD_PASSTHROUGH", hints.passthrough},
+                                                                {kRuntimeDirVariable, runtime_dir}};
+  std::erase_if(variables, [](const auto& variable) { return variable.second.empty(); });
+  return variables;
+}
+
+// Replaces this program by the command. Returns only if that fails.
+Failure Execute(std::vector<std::string> command) {
+  ::execvp(command[0].c_str(), ArgumentVector(command).data());
+  const int error_number = errno;
+  const std::string what = "cannot run " + command[0] + ": " + std::strerror(error_number);
+  if (error_number == ENOENT) return {ExitCode::kNoCommand, {what, "check its name, and PATH"}};
+  return {ExitCode::kCannotExec, {what, "check that it is a program that this user may execute"}};
+}
+
+Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, const std::vector<std::string>& command) {
   if (command.empty()) {
     return UsageFailure(
         {"run: no command was given", "write it after --, as in: xschedctl run --priority 10 -- ./train"});
@@ -102,41 +158,8 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   if (global.json && !options.dry_run) {
     return UsageFailure({"run takes no --json: the output is its command's", "leave out --json, or give --dry-run"});
   }
-  std::string priority;
-  if (!options.priority.empty()) {
-    const Result<int> parsed = ParsePriority(options.priority);
-    if (!parsed) return UsageFailure(parsed.error());
-    priority = fmt::format("{}", *parsed);
-  }
-  std::string weight;
-  if (!options.weight.empty()) {
-    const Result<std::uint32_t> parsed = ParseWeight(options.weight);
-    if (!parsed) return UsageFailure(parsed.error());
-    weight = fmt::format("{}", *parsed);
-  }
-  if (!options.latency.empty()) {
-    const Result<std::string> parsed = ParseLatency(options.latency);
-    if (!parsed) return UsageFailure(parsed.error());
-  }
-  std::string deadline_us;
-  if (!options.deadline.empty()) {
-    const Result<std::uint32_t> parsed = ParseMicroseconds(options.deadline);
-    if (!parsed) return UsageFailure(parsed.error());
-    if (*parsed == 0 || *parsed > kLongestDeadlineUs) {
-      return UsageFailure({"run: the deadline " + options.deadline + " is out of range", "give 1us to 3600s"});
-    }
-    deadline_us = fmt::format("{}", *parsed);
-  }
-
-  // The shim would report it, too, but only when the program first uses the GPU.
-  std::string passthrough;
-  for (const std::string& list : options.passthrough) {
-    for (const std::string_view entry : SplitPassthrough(list)) {
-      if (const auto parsed = ParsePassthrough(entry); !parsed) return UsageFailure(parsed.error());
-      passthrough += (passthrough.empty() ? "" : ",") + std::string(entry);
-    }
-  }
-
+  const Result<Hints> hints = ParseHints(options);
+  if (!hints) return UsageFailure(hints.error());
   const Result<std::string> shim = InstalledShim(options.shim);
   if (!shim) return tl::unexpected<Failure>({ExitCode::kNoShim, shim.error()});
   const char* const existing = std::getenv("LD_PRELOAD");
@@ -150,48 +173,21 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   if (const auto daemon = ConnectSocket(ClientSocketPath(RuntimeDir(runtime_dir))); !daemon) {
     no_daemon = daemon.error().error.what;
   }
-  if (no_daemon.empty()) WarnOfCeiling(runtime_dir, priority, weight);
+  if (no_daemon.empty()) WarnOfCeiling(runtime_dir, hints->priority, hints->weight);
+  const auto variables = VariablesOf(*hints, *preload, runtime_dir);
   if (options.dry_run) {
     Json environment = Json::object();
-    for (const auto& [name, value] :
-         std::initializer_list<std::pair<const char*, const std::string&>>{{"LD_PRELOAD", *preload},
-                                                                           {"XSCHEDD_PRIORITY", priority},
-                                                                           {"XSCHEDD_WEIGHT", weight},
-                                                                           {"XSCHEDD_LATENCY", options.latency},
-                                                                           {"XSCHEDD_DEADLINE_US", deadline_us},
-                                                                           {"XSCHEDD_GROUP", options.group},
-                                                                           {"XSCHEDD_PASSTHROUGH", passthrough},
-                                                                           {kRuntimeDirVariable, runtime_dir}}) {
-      if (!value.empty()) environment[name] = value;
-    }
-    Print(Would(command, environment, no_daemon, global.json));
+    for (const auto& [name, value] : variables)
+      environment[name] = value;
+    Print(DryRunText(command, environment, no_daemon, global.json));
     return ExitCode::kOk;
   }
   if (!no_daemon.empty()) {
     fmt::print(stderr, "xschedctl: warning: {}; the command runs unscheduled until there is one\n", no_daemon);
   }
-
-  SetOrKeep("LD_PRELOAD", *preload);
-  SetOrKeep("XSCHEDD_PRIORITY", priority);
-  SetOrKeep("XSCHEDD_WEIGHT", weight);
-  SetOrKeep("XSCHEDD_LATENCY", options.latency);
-  SetOrKeep("XSCHEDD_DEADLINE_US", deadline_us);
-  SetOrKeep("XSCHEDD_GROUP", options.group);
-  SetOrKeep("XSCHEDD_PASSTHROUGH", passthrough);
-  SetOrKeep(kRuntimeDirVariable, runtime_dir);
-
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (std::string& argument : command)
-    arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  const int error_number = errno;
-  const ExitCode code = error_number == ENOENT ? ExitCode::kNoCommand : ExitCode::kCannotExec;
-  return tl::unexpected<Failure>({code,
-                                  {"cannot run " + command[0] + ": " + std::strerror(error_number),
-                                   error_number == ENOENT ? "check its name, and PATH"
-                                                          : "check that it is a program that this user may execute"}});
+  for (const auto& [name, value] : variables)
+    ::setenv(name, value.c_str(), 1);
+  return tl::unexpected<Failure>(Execute(command));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/versions.h"
-#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/ask_daemon.h"
 #include "tools/xschedctl/render_config.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/table.h"
@@ -16,17 +16,15 @@ namespace xschedd::ctl {
 namespace {
 
 template <typename Request, typename Show>
-Outcome<ExitCode> Ask(const Request& request, const GlobalOptions& global, const Show& show) {
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  const auto answer = client->Call(request);
+Outcome<ExitCode> AskAndPrint(const Request& request, const GlobalOptions& global, const Show& show) {
+  const auto answer = AskDaemon(global, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(show(*answer));
   return ExitCode::kOk;
 }
 
 std::string ShowVersion(const v1::GetVersionResponse& answer) {
-  return fmt::format("daemon    {} (pid {}, ABI {}, layout {:016x}, up {})\n", Harmless(answer.version()), answer.pid(),
+  return fmt::format("daemon    {} (pid {}, ABI {}, layout {:016x}, up {})\n", OneLine(answer.version()), answer.pid(),
                      answer.abi_version(), answer.layout_hash(), Duration(answer.uptime_ms() * 1'000'000));
 }
 
@@ -45,17 +43,30 @@ Json VersionJson(const v1::GetVersionResponse* daemon) {
 Outcome<ExitCode> Version(const GlobalOptions& global) {
   // xschedctl's own version is printed even without a daemon: a bug report needs it.
   if (!global.json) Print(OwnVersion());
-  Outcome<ExitCode> outcome = Ask(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
+  Outcome<ExitCode> outcome = AskAndPrint(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
     return global.json ? Document("version", VersionJson(&answer)) : ShowVersion(answer);
   });
   if (!outcome && global.json) Print(Document("version", VersionJson(nullptr)));
   return outcome;
 }
 
+// A command whose request has nothing but `dry_run`; `show(answer, dry_run)` gives what it prints.
+template <typename Request, typename Show>
+Command WithDryRun(CommandSyntax& command, const char* help, const GlobalOptions& global, Show show) {
+  const auto dry_run = std::make_shared<bool>(false);
+  command.AddFlag("--dry-run", *dry_run, help);
+  return {&command, [=, &global] {
+            Request request;
+            request.set_dry_run(*dry_run);
+            return AskAndPrint(request, global, [&](const auto& answer) { return show(answer, *dry_run); });
+          }};
+}
+
+constexpr const char* kCountOnly = "show how many clients it would affect; change nothing";
 constexpr const char* kDryRun = "(dry run: nothing was changed)\n";
 
 std::string Connected(std::uint64_t clients) {
-  return fmt::format("{} client{} connected\n", clients, clients == 1 ? "" : "s");
+  return Count(clients, "client") + " connected\n";
 }
 
 std::string ShowDisable(std::uint64_t clients, bool was_disabled, bool dry_run) {
@@ -75,7 +86,7 @@ std::string ShowEnable(std::uint64_t clients, bool was_enabled, bool dry_run) {
 Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("stats", "Show the daemon's counters");
   return {&command, [&global] {
-            return Ask(v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
+            return AskAndPrint(v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
               return global.json ? Document("stats", ToJson(stats)) : RenderStats(stats);
             });
           }};
@@ -83,65 +94,50 @@ Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
 
 Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("reload", "Make the daemon read its configuration again");
-  const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "check the files and show what would change; change nothing");
-  return {&command, [=, &global] {
-            v1::ReloadRequest request;
-            request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::ReloadResponse& answer) {
-              return global.json ? Document("reload", ToJson(answer, *dry_run))
-                                 : RenderReload(answer, *dry_run, global.Style());
-            });
-          }};
+  return WithDryRun<v1::ReloadRequest>(command, "check the files and show what would change; change nothing", global,
+                                       [&global](const v1::ReloadResponse& answer, bool dry_run) {
+                                         return global.json ? Document("reload", ToJson(answer, dry_run))
+                                                            : RenderReload(answer, dry_run, global.Style());
+                                       });
 }
 
 Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
       program.AddCommand("disable", "Open all gates and accept no new clients until enable, even after a restart");
-  const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
-  return {&command, [=, &global] {
-            v1::DisableRequest request;
-            request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::DisableResponse& answer) {
-              return global.json ? Document("disable", {{"dry_run", *dry_run},
-                                                        {"clients", answer.clients()},
-                                                        {"was_disabled", answer.was_disabled()}})
-                                 : ShowDisable(answer.clients(), answer.was_disabled(), *dry_run);
-            });
-          }};
+  return WithDryRun<v1::DisableRequest>(
+      command, kCountOnly, global, [&global](const v1::DisableResponse& answer, bool dry_run) {
+        return global.json
+                   ? Document(
+                         "disable",
+                         {{"dry_run", dry_run}, {"clients", answer.clients()}, {"was_disabled", answer.was_disabled()}})
+                   : ShowDisable(answer.clients(), answer.was_disabled(), dry_run);
+      });
 }
 
 Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
       program.AddCommand("enable", "End disable: the policy is in force again and new clients are accepted");
-  const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
-  return {&command, [=, &global] {
-            v1::EnableRequest request;
-            request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::EnableResponse& answer) {
-              return global.json ? Document("enable", {{"dry_run", *dry_run},
-                                                       {"clients", answer.clients()},
-                                                       {"was_enabled", answer.was_enabled()}})
-                                 : ShowEnable(answer.clients(), answer.was_enabled(), *dry_run);
-            });
-          }};
+  return WithDryRun<v1::EnableRequest>(
+      command, kCountOnly, global, [&global](const v1::EnableResponse& answer, bool dry_run) {
+        return global.json
+                   ? Document(
+                         "enable",
+                         {{"dry_run", dry_run}, {"clients", answer.clients()}, {"was_enabled", answer.was_enabled()}})
+                   : ShowEnable(answer.clients(), answer.was_enabled(), dry_run);
+      });
 }
 
 // `disable` was called this in 0.1.0.
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddHiddenCommand("drain", "The old name of disable");
-  const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
-  return {&command, [=, &global] {
+  const Command drain = WithDryRun<v1::DrainRequest>(
+      command, kCountOnly, global, [&global](const v1::DrainResponse& answer, bool dry_run) {
+        return global.json ? Document("drain", {{"dry_run", dry_run}, {"clients", answer.clients()}})
+                           : ShowDisable(answer.clients(), false, dry_run);
+      });
+  return {&command, [drain] {
             fmt::print(stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n");
-            v1::DrainRequest request;
-            request.set_dry_run(*dry_run);
-            return Ask(request, global, [&](const v1::DrainResponse& answer) {
-              return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
-                                 : ShowDisable(answer.clients(), false, *dry_run);
-            });
+            return drain.action();
           }};
 }
 

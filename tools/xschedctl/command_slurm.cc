@@ -22,21 +22,21 @@ namespace {
 struct StepOptions {
   SlurmStep step;
   std::uint32_t uid = 0;
-  std::string wish;
+  std::string requested;
   std::string limits = kSlurmLimitsPath;
 };
 
 struct CheckOptions {
   SlurmJob job;
   int nice = 0;
-  std::string wish;
+  std::string requested;
   std::string limits = kSlurmLimitsPath;
 };
 
 // Prints a line for the plugin: a word and its value. Each is printed at once, because the plugin stops waiting after a
 // time limit.
-void Tell(const char* word, const std::string& value) {
-  Print(std::string(word) + " " + Harmless(value) + "\n");
+void PrintLine(const char* word, const std::string& value) {
+  Print(std::string(word) + " " + OneLine(value) + "\n");
 }
 
 std::string OwnCgroup() {
@@ -70,7 +70,7 @@ Result<SlurmJob> AskForJob(std::uint32_t id) {
 std::string CgroupForStep(const SlurmStep& step) {
   const std::string path = OwnCgroup();
   if (path.empty()) {
-    Tell("trouble", "this host has no cgroups, so the GPU priority has no effect");
+    PrintLine("trouble", "this host has no cgroups, so the GPU priority has no effect");
     return {};
   }
   if (const std::optional<std::string> cgroup = CgroupOfSlurm(path, step)) return *cgroup;
@@ -78,10 +78,10 @@ std::string CgroupForStep(const SlurmStep& step) {
   std::string cgroup = CgroupOfOurs(path, step);
   const std::string directory = HostHierarchy().root + cgroup;
   if (const Result<void> made = MakeCgroup(directory); !made) {
-    Tell("trouble", made.error().Line() + "; the GPU priority has no effect");
+    PrintLine("trouble", made.error().Line() + "; the GPU priority has no effect");
     return {};
   }
-  Tell("cgroup", directory);
+  PrintLine("cgroup", directory);
   return cgroup;
 }
 
@@ -98,7 +98,7 @@ v1::PutClaimRequest ClaimFor(const StepOptions& options, const SlurmJob& job, in
   labels["step"] = options.step.name;
   labels["user"] = UserName(options.uid);
   if (!job.partition.empty()) labels["partition"] = job.partition;
-  if (!options.wish.empty()) labels[kWishLabel] = options.wish.substr(0, kMaxWishBytes);
+  if (!options.requested.empty()) labels[kRequestLabel] = options.requested.substr(0, kMaxRequestBytes);
   return request;
 }
 
@@ -106,32 +106,32 @@ Outcome<ExitCode> Begin(const StepOptions& options, const GlobalOptions& global)
   if (!IsStepName(options.step.name))
     return UsageFailure({"\"" + options.step.name + "\" is not a step", "give a number, batch, extern or interactive"});
   if (const Result<std::string> shim = InstalledShim("")) {
-    Tell("preload", *shim);
+    PrintLine("preload", *shim);
   } else {
-    Tell("trouble", shim.error().Line());
+    PrintLine("trouble", shim.error().Line());
   }
   Result<SlurmLimits> limits = ReadLimits(options.limits);
   if (!limits) {
-    Tell("trouble", limits.error().Line() + "; no setting of it has an effect until it is corrected");
+    PrintLine("trouble", limits.error().Line() + "; no setting of it has an effect until it is corrected");
     limits = SlurmLimits();
   }
   Result<SlurmJob> job = AskForJob(options.step.job);
   if (!job) {
-    Tell("trouble", job.error().Line() + "; its partition's limits have no effect yet");
+    PrintLine("trouble", job.error().Line() + "; its partition's limits have no effect yet");
     job = SlurmJob();
   }
-  const GpuPriority priority = PriorityOf(*limits, *job, options.wish);
-  if (!priority.remark.empty()) Tell("say", priority.remark);
+  const GpuPriority priority = PriorityOf(*limits, *job, options.requested);
+  if (!priority.remark.empty()) PrintLine("say", priority.remark);
   v1::PutClaimRequest request = ClaimFor(options, *job, priority.value);
   request.mutable_claim()->set_cgroup(CgroupForStep(options.step));
   if (request.claim().cgroup().empty()) return ExitCode::kRefused;
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) {
-    Tell("trouble", client.error().error.Line() + "; the job runs without a GPU priority");
+    PrintLine("trouble", client.error().error.Line() + "; the job runs without a GPU priority");
     return client.error().code;
   }
   if (const auto answer = client->Call(request); !answer) {
-    Tell("trouble", answer.error().error.Line() + "; the job runs without a GPU priority");
+    PrintLine("trouble", answer.error().error.Line() + "; the job runs without a GPU priority");
     return answer.error().code;
   }
   return ExitCode::kOk;
@@ -166,7 +166,7 @@ Outcome<ExitCode> CheckLimits(const CheckOptions& options) {
   if (!limits) return tl::unexpected<Failure>({ExitCode::kFound, limits.error()});
   SlurmJob job = options.job;
   job.nice = options.nice;
-  const GpuPriority priority = PriorityOf(*limits, job, options.wish);
+  const GpuPriority priority = PriorityOf(*limits, job, options.requested);
   Print("GPU priority " + std::to_string(priority.value) + "\n");
   if (!priority.remark.empty()) Print("the job's log says: xschedd: " + priority.remark + "\n");
   return ExitCode::kOk;
@@ -199,7 +199,7 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   CommandSyntax& begin = slurm.AddCommand("begin", "Put a step's claim; Slurm's plugin runs this; needs root");
   AddStepOptions(begin, *step);
   begin.AddOption("--uid", step->uid, "the job's user", {.is_required = true});
-  begin.AddOption("--gpu-priority", step->wish, "what the user asked for");
+  begin.AddOption("--gpu-priority", step->requested, "what the user asked for");
   begin.AddOption("--limits", step->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   CommandSyntax& end = slurm.AddCommand("end", "Remove a step's claim; Slurm's plugin runs this; needs root");
@@ -209,12 +209,12 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   sync.AddOption("--limits", step->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   CommandSyntax& checking = slurm.AddCommand("check", "Check the file of limits, and show which priority a job has");
-  checking.AddOption("--partition", check->job.partition, "of the job");
-  checking.AddOption("--qos", check->job.qos, "of the job");
-  checking.AddOption("--account", check->job.account, "of the job");
-  checking.AddOption("--nice", check->nice, "of the job");
-  checking.AddOption("--slurm-priority", check->job.priority, "of the job");
-  checking.AddOption("--gpu-priority", check->wish, "what the user asks for");
+  checking.AddOption("--partition", check->job.partition, "the job's partition");
+  checking.AddOption("--qos", check->job.qos, "its QOS");
+  checking.AddOption("--account", check->job.account, "its account");
+  checking.AddOption("--nice", check->nice, "its nice");
+  checking.AddOption("--slurm-priority", check->job.priority, "its priority in Slurm");
+  checking.AddOption("--gpu-priority", check->requested, "what its user asks for");
   checking.AddOption("--limits", check->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   return {{&begin, WithoutJson(global, [=, &global] { return Begin(*step, global); })},

@@ -179,7 +179,7 @@ Outcome<ExitCode> Live(Source& source, TopSort sort, milliseconds delay) {
     bool is_due = MonotonicNs() >= next_ns && !view.IsPaused();
     if (action.kind != TopAction::Kind::kNone) {
       const Outcome<std::string> done = source.Do(action);
-      view.Tell(done ? *done : done.error().error.Line(), !done.has_value());
+      view.ShowMessage(done ? *done : done.error().error.Line(), !done.has_value());
       is_due = true;
     }
     if (!is_due) {

@@ -68,8 +68,8 @@ class Recorder {
                                 {"clients", timeline_->ClientsSeen()},
                                 {"slices", trace_->Slices()}});
     }
-    return fmt::format("{}: {}, {} clients, {} slices; open it in https://ui.perfetto.dev\n", path,
-                       Duration(end_ns_ - start_ns_), timeline_->ClientsSeen(), trace_->Slices());
+    return fmt::format("{}: {}, {}, {}; open it in https://ui.perfetto.dev\n", path, Duration(end_ns_ - start_ns_),
+                       Count(timeline_->ClientsSeen(), "client"), Count(trace_->Slices(), "slice"));
   }
 
  private:

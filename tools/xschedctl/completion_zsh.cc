@@ -48,13 +48,17 @@ std::string ZshOption(const CompletedOption& option, const std::string& name) {
   return line + "' \\\n";
 }
 
-std::string ZshFunction(const CompletedCommand& command, const CompletedCommand& root) {
+std::string FunctionName(const CompletedCommand& command) {
   std::string name = "_xschedctl" + command.path;
   for (char& c : name)
     c = c == ' ' || c == '-' ? '_' : c;
+  return name;
+}
+
+std::string ZshFunction(const CompletedCommand& command, const CompletedCommand& root) {
   const bool is_run = command.path == " run";  // the words after -- are another program's
-  std::string body = fmt::format("{}() {{\n  local curcontext=$curcontext state line\n  _arguments -C{} \\\n", name,
-                                 is_run ? " -S" : "");
+  std::string body = fmt::format("{}() {{\n  local curcontext=$curcontext state line\n  _arguments -C{} \\\n",
+                                 FunctionName(command), is_run ? " -S" : "");
   for (const CompletedOption& option : command.options) {
     for (const std::string& option_name : option.names)
       body += ZshOption(option, option_name);
@@ -72,12 +76,8 @@ std::string ZshFunction(const CompletedCommand& command, const CompletedCommand&
     for (const CompletedCommand& inner : command.commands)
       body += fmt::format("        '{}:{}'\n", Last(inner.path), ZshText(inner.text, ":\\"));
     body += "      )\n      _describe command commands\n      ;;\n    argument)\n      case $line[1] in\n";
-    for (const CompletedCommand& inner : command.commands) {
-      std::string function = "_xschedctl" + inner.path;
-      for (char& c : function)
-        c = c == ' ' || c == '-' ? '_' : c;
-      body += fmt::format("        {}) {} ;;\n", Last(inner.path), function);
-    }
+    for (const CompletedCommand& inner : command.commands)
+      body += fmt::format("        {}) {} ;;\n", Last(inner.path), FunctionName(inner));
     return body + "      esac\n      ;;\n  esac\n}\n";
   }
   if (is_run) return body + "    '*:::command:_normal'\n}\n";

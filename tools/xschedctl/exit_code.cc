@@ -37,7 +37,7 @@ std::span<const ExitCodeText> ExitCodes() {
       {ExitCode::kNoDaemon, "no daemon is running"},
       {ExitCode::kPermission, "permission denied"},
       {ExitCode::kNoClient, "no client matches"},
-      {ExitCode::kRefused, "the daemon refused, or failed; acceptance: no report could be begun or written"},
+      {ExitCode::kRefused, "the daemon refused, or failed; acceptance: no report could be started or written"},
       {ExitCode::kTimeout, "the daemon did not answer in time"},
       {ExitCode::kNoShim, "run: the shim library was not found"},
       {ExitCode::kCannotExec, "run: the command cannot be executed"},

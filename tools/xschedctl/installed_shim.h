@@ -7,9 +7,6 @@
 
 namespace xschedd::ctl {
 
-// This program's file; empty if /proc is not mounted.
-std::string OwnPath();
-
 // `given`: --shim. If empty: $XSCHEDD_SHIM, else the shim beside this program or in its installation (preload.h).
 Result<std::string> InstalledShim(const std::string& given);
 

@@ -25,7 +25,7 @@ int Main(int argc, char** argv) {
   const Outcome<ExitCode> outcome = action ? (*action)() : tl::unexpected<Failure>(action.error());
   if (outcome) return static_cast<int>(*outcome);
   fmt::print(stderr, "{} {}\n", Painted("xschedctl:", Colour::kRed, HasColour(STDERR_FILENO)),
-             Harmless(outcome.error().error.Line()));
+             OneLine(outcome.error().error.Line()));
   return static_cast<int>(outcome.error().code);
 }
 

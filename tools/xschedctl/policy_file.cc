@@ -16,6 +16,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/config/settings_message.h"
+#include "tools/xschedctl/bundle/whole_file.h"
 #include "tools/xschedctl/file_text.h"
 
 namespace xschedd::ctl {
@@ -50,15 +51,6 @@ bool IsOfPolicy(const std::string& key) {
 bool HasMore(const Config& config) {
   const auto& places = config.places;
   return std::any_of(places.begin(), places.end(), [](const auto& one) { return !IsOfPolicy(one.first); });
-}
-
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -142,16 +134,10 @@ Outcome<std::string> PolicyFile::Open() {
   return *before_;
 }
 
-// Replaces the file atomically, once the new one is on the disk.
 Outcome<void> PolicyFile::Write(const std::string& text) {
-  std::string name = folder_name_ + "/." + std::string(kFileName) + ".XXXXXX";
-  const UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file.IsValid()) return tl::unexpected(Failed("write " + path_));
-  if (!WriteAll(file.Get(), text) || ::fchmod(file.Get(), kFileMode) != 0 || ::fsync(file.Get()) != 0 ||
-      ::rename(name.c_str(), path_.c_str()) != 0) {
-    Failure failure = Failed("write " + path_);
-    ::unlink(name.c_str());
-    return tl::unexpected(std::move(failure));
+  if (const int error = ReplaceFile(path_, text, kFileMode); error != 0) {
+    errno = error;
+    return tl::unexpected(Failed("write " + path_));
   }
   ::fsync(folder_.Get());
   return {};

@@ -21,7 +21,7 @@ Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolic
 // One change of the file, whole or not at all. Until Keep is called, the destructor restores the previous file.
 class PolicyFile {
  public:
-  // Makes `folder` if it is not there.
+  // Makes `folder` if it does not exist.
   static Outcome<PolicyFile> Change(const std::string& folder, const v1::SetPolicyRequest& request);
   PolicyFile(PolicyFile&& other) noexcept;
   PolicyFile& operator=(PolicyFile&&) = delete;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 namespace xschedd::ctl {
 namespace {
@@ -24,6 +25,11 @@ bool Names(std::string_view list, std::string_view path) {
 }
 
 }  // namespace
+
+std::string OwnPath() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
 
 Result<std::string> ComposePreload(std::string_view shim, std::string_view existing) {
   if (shim.find_first_of(kSeparators) != std::string_view::npos) {

@@ -1,5 +1,5 @@
 // Finds the shim, and composes the LD_PRELOAD that `run` sets for its command. Thread rule: pure functions, but for
-// FindShim, which looks at files.
+// OwnPath and FindShim, which look at files.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ namespace xschedd::ctl {
 
 inline constexpr char kShimName[] = "libxschedd-shim.so";
 inline constexpr char kShimVariable[] = "XSCHEDD_SHIM";
+
+// This program's file; empty if /proc is not mounted.
+std::string OwnPath();
 
 // The value for LD_PRELOAD: the shim before the existing entries, which keep their order. A shim that is there already
 // is not named twice. Fails on a path with a blank or a colon, which the dynamic linker takes for two paths.

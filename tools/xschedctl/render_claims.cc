@@ -25,7 +25,7 @@ Json GivenOrNull(bool is_given, Value value) {
 }
 
 std::string ClientsNow(const v1::Claim& claim) {
-  return fmt::format("{} client{} now", claim.clients(), claim.clients() == 1 ? "" : "s");
+  return Count(claim.clients(), "client") + " now";
 }
 
 std::string FolderOf(const v1::Claim& claim, const std::string& folder) {
@@ -33,7 +33,7 @@ std::string FolderOf(const v1::Claim& claim, const std::string& folder) {
 }
 
 std::string TitleOf(const v1::Claim& claim) {
-  return "claim \"" + Harmless(claim.name()) + "\"";
+  return "claim \"" + OneLine(claim.name()) + "\"";
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const st
   }
   const v1::Claim& claim = answer.claim();
   const std::string mount =
-      claim.has_socket() ? "mount " + Harmless(FolderOf(claim, folder)) + " as the container's /run/xschedd\n" : "";
+      claim.has_socket() ? "mount " + OneLine(FolderOf(claim, folder)) + " as the container's /run/xschedd\n" : "";
   return fmt::format("{} {}; {}\n{}", TitleOf(claim), answer.is_new() ? "put" : "put again", ClientsNow(claim), mount);
 }
 
@@ -97,8 +97,7 @@ std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run) {
     return fmt::format("would remove {}; {}\n(dry run: nothing was changed)\n", TitleOf(answer.claim()),
                        ClientsNow(answer.claim()));
   }
-  const std::uint32_t clients = answer.claim().clients();
-  return fmt::format("{} removed; it had {} client{}\n", TitleOf(answer.claim()), clients, clients == 1 ? "" : "s");
+  return fmt::format("{} removed; it had {}\n", TitleOf(answer.claim()), Count(answer.claim().clients(), "client"));
 }
 
 Json ToJson(const v1::Claim& claim, const std::string& folder) {

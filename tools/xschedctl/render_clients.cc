@@ -53,7 +53,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                     [](const v1::Client& client) { return client.late() != 0; });
   const auto others = [](const v1::Client& client) {
     return client.latency() == LatencyText(Latency::kStrict) ? "strict"
-           : client.has_benefit()                            ? Harmless(client.benefit().mode())
+           : client.has_benefit()                            ? OneLine(client.benefit().mode())
                                                              : "-";
   };
   const bool any_others = std::any_of(answer.clients().begin(), answer.clients().end(),

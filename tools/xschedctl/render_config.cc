@@ -5,6 +5,7 @@
 #include "daemon/config/conversion.h"
 #include "daemon/config/key_units.h"
 #include "tools/xschedctl/table.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -39,11 +40,11 @@ std::string FileText(const std::string& file, const std::string& main) {
   if (file.empty()) return "file";
   const std::string folder = main.substr(0, main.rfind('/') + 1);
   const bool is_below = !folder.empty() && file.compare(0, folder.size(), folder) == 0;
-  return Harmless(is_below ? file.substr(folder.size()) : file);
+  return OneLine(is_below ? file.substr(folder.size()) : file);
 }
 
 std::string SourceText(const Setting& setting, const std::string& main) {
-  const std::string note = setting.note().empty() ? "" : "; " + Harmless(setting.note());
+  const std::string note = setting.note().empty() ? "" : "; " + OneLine(setting.note());
   if (setting.source() == kFromFile) {
     return fmt::format("{}, line {}{}", FileText(setting.file(), main), setting.line(), note);
   }
@@ -58,9 +59,9 @@ std::string Place(const ConfigError& error) {
 
 // "/etc/xschedd/xschedd.toml and 2 files in conf.d"
 std::string FilesText(const v1::GetConfigResponse& config) {
-  std::string text = config.file().empty() ? "no file" : Harmless(config.file());
+  std::string text = config.file().empty() ? "no file" : OneLine(config.file());
   if (const int more = config.drop_ins_size(); more != 0) {
-    text += fmt::format(" and {} file{} in conf.d", more, more == 1 ? "" : "s");
+    text += fmt::format(" and {} in conf.d", Count(static_cast<std::uint64_t>(more), "file"));
   }
   return text;
 }
@@ -123,11 +124,11 @@ std::string RenderErrors(const std::vector<ConfigFile>& files, const Examined& e
   std::string text;
   if (examined.errors.empty()) {
     for (const ConfigFile& file : files)
-      text += Harmless(file.path) + ": " + Painted("good", Colour::kGreen, style.colour) + "\n";
+      text += OneLine(file.path) + ": " + Painted("good", Colour::kGreen, style.colour) + "\n";
   }
   for (const ConfigError& error : examined.errors) {
-    text += Harmless(Place(error)) + ": " + Painted("error", Colour::kRed, style.colour) + ": " +
-            Harmless(error.what + "; " + error.remedy) + "\n";
+    text += OneLine(Place(error)) + ": " + Painted("error", Colour::kRed, style.colour) + ": " +
+            OneLine(error.what + "; " + error.remedy) + "\n";
   }
   if (examined.more_errors != 0) text += fmt::format("({} more)\n", examined.more_errors);
   return text;
@@ -167,7 +168,7 @@ std::string RenderReload(const v1::ReloadResponse& answer, bool dry_run, const T
   }
   text += "configuration read\n";
   for (const std::string& note : answer.notes())
-    text += Harmless(note) + "\n";
+    text += OneLine(note) + "\n";
   return text;
 }
 

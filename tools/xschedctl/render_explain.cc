@@ -42,7 +42,7 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
   }
   std::string slices;
   for (const auto& device : answer.devices()) {
-    if (!device.slice().empty()) slices += fmt::format("{}: {}\n", Harmless(device.device()), Harmless(device.slice()));
+    if (!device.slice().empty()) slices += fmt::format("{}: {}\n", OneLine(device.device()), OneLine(device.slice()));
   }
   return table.Render(style) + slices;
 }
@@ -89,11 +89,11 @@ std::string RenderPassed(const v1::ExplainResponse& answer, const TextStyle& sty
 
 std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
   std::string text;
-  if (!answer.command().empty()) text += fmt::format("pid {}: {}\n", pid, Harmless(answer.command()));
-  text += Harmless(answer.summary()) + "\n";
+  if (!answer.command().empty()) text += fmt::format("pid {}: {}\n", pid, OneLine(answer.command()));
+  text += OneLine(answer.summary()) + "\n";
   if (answer.claim().labels_size() > 0)
-    text += "labels of its claim: " + Harmless(LabelsText(answer.claim().labels())) + "\n";
-  if (!answer.benefit().empty()) text += Harmless(answer.benefit()) + "\n";
+    text += "labels of its claim: " + OneLine(LabelsText(answer.claim().labels())) + "\n";
+  if (!answer.benefit().empty()) text += OneLine(answer.benefit()) + "\n";
   if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
   if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);
   if (answer.held_size() > 0) text += "\nthe last holds:\n" + RenderSpans(answer, style);
@@ -102,8 +102,8 @@ std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, 
   }
   if (answer.remedies_size() > 0) text += "\nwhat to do:\n";
   for (const auto& remedy : answer.remedies()) {
-    text += "  " + Harmless(remedy.text()) + "\n";
-    if (!remedy.command().empty()) text += "      " + Harmless(remedy.command()) + "\n";
+    text += "  " + OneLine(remedy.text()) + "\n";
+    if (!remedy.command().empty()) text += "      " + OneLine(remedy.command()) + "\n";
   }
   return text;
 }

@@ -14,7 +14,7 @@ namespace xschedd::ctl {
 
 std::string LeftOutNote(std::uint32_t count, std::string_view what) {
   if (count == 0) return {};
-  return fmt::format("({} client{} of other users {})\n", count, count == 1 ? "" : "s", what);
+  return fmt::format("({} of other users {})\n", Count(count, "client"), what);
 }
 
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {
@@ -54,8 +54,7 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
                                     fmt::format("{}", change.weight_after()), change.hold_after() ? "yes" : "no",
                                     change.note().empty() ? "-" : change.note()});
     if (any_latency) {
-      cells.insert(cells.begin() + kLatencyColumn,
-                   {Harmless(change.latency_before()), Harmless(change.latency_after())});
+      cells.insert(cells.begin() + kLatencyColumn, {OneLine(change.latency_before()), OneLine(change.latency_after())});
     }
     table.Add(std::move(cells));
   }
@@ -63,8 +62,8 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
 }
 
 std::string RenderPolicy(const v1::Policy& policy) {
-  std::string text = fmt::format("{:<15} {} (available: {})\n", "policy", Harmless(policy.name()),
-                                 Harmless(fmt::format("{}", fmt::join(policy.available(), ", "))));
+  std::string text = fmt::format("{:<15} {} (available: {})\n", "policy", OneLine(policy.name()),
+                                 OneLine(fmt::format("{}", fmt::join(policy.available(), ", "))));
   for (const policy::SettingRow& row : policy::kSettings) {
     const auto value = FindSetting(row, policy);
     if (!value || !*value) continue;
@@ -83,11 +82,11 @@ std::string RenderEvent(const v1::Event& event) {
   if (event.kind() == v1::EVENT_KIND_WEIGHT) line += fmt::format("  weight {}", event.weight());
   if (event.kind() == v1::EVENT_KIND_PRIORITY) line += fmt::format("  priority {}", event.priority());
   if (event.kind() == v1::EVENT_KIND_LOST) {
-    line += fmt::format("  {} events were left out here: this watcher was too slow", event.count());
+    line += fmt::format("  {} left out here: this watcher was too slow", Count(event.count(), "event"));
   } else if (!event.reason().empty()) {
     line += "  " + event.reason();
   }
-  line = Harmless(line);
+  line = OneLine(line);
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
 }
@@ -95,17 +94,17 @@ std::string RenderEvent(const v1::Event& event) {
 std::string RenderStats(const v1::Stats& stats) {
   std::string quotas;
   for (const auto& refusals : stats.quota_refusals())
-    quotas += fmt::format("{}{} {}", quotas.empty() ? "" : ", ", Harmless(refusals.quota()), refusals.count());
+    quotas += fmt::format("{}{} {}", quotas.empty() ? "" : ", ", OneLine(refusals.quota()), refusals.count());
   return fmt::format(
       "uptime       {}\n"
       "clients      {} now, {} since the start, {} refused\n"
       "transitions  {}\n"
-      "decisions    {}, {} gates written\n"
+      "decisions    {}, {} written\n"
       "decision     p50 {}, p99 {} (transition seen to gates written)\n"
       "over quota   {}\n",
       Duration(stats.uptime_ms() * 1'000'000), stats.clients(), stats.connections_total(), stats.refused_total(),
-      stats.transitions_total(), stats.decisions_total(), stats.gate_writes_total(), Duration(stats.decision_p50_ns()),
-      Duration(stats.decision_p99_ns()), quotas.empty() ? "none" : quotas);
+      stats.transitions_total(), stats.decisions_total(), Count(stats.gate_writes_total(), "gate"),
+      Duration(stats.decision_p50_ns()), Duration(stats.decision_p99_ns()), quotas.empty() ? "none" : quotas);
 }
 
 }  // namespace xschedd::ctl

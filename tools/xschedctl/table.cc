@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace xschedd::ctl {
 namespace {
@@ -27,7 +28,7 @@ std::string CutTo(const std::string& text, std::size_t width) {
 void Table::Add(std::vector<std::string> cells) {
   cells.resize(columns_.size());
   for (std::string& cell : cells)
-    cell = Harmless(cell);
+    cell = OneLine(cell);
   rows_.push_back(std::move(cells));
   colours_.emplace_back(columns_.size(), Colour::kNone);
 }
@@ -36,13 +37,10 @@ void Table::Paint(std::size_t column, Colour colour) {
   colours_.back()[column] = colour;
 }
 
-std::string Table::Render(const TextStyle& style) const {
-  const std::size_t width = style.width;
-  const bool with_header = style.header;
-  const bool with_colour = style.colour;
+Table::Layout Table::Fit(const TextStyle& style) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    if (with_header) widths[c] = DisplayWidth(columns_[c].header);
+    if (style.header) widths[c] = DisplayWidth(columns_[c].header);
     for (const auto& row : rows_)
       widths[c] = std::max(widths[c], DisplayWidth(row[c]));
   }
@@ -57,6 +55,7 @@ std::string Table::Render(const TextStyle& style) const {
     }
     return sum;
   };
+  const std::size_t width = style.width;
   while (width > 0 && total(true) > width) {
     std::size_t drop = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -72,42 +71,34 @@ std::string Table::Render(const TextStyle& style) const {
     const std::size_t excess = needed - width;
     widths[c] = widths[c] > excess + kFlexibleMin ? widths[c] - excess : std::min(widths[c], kFlexibleMin);
   }
+  return {std::move(widths), std::move(shown)};
+}
 
+std::string Table::Render(const TextStyle& style) const {
+  const Layout layout = Fit(style);
   std::string text;
   const auto line = [&](const auto& cell_of, const auto& colour_of) {
     std::string out;
     bool first = true;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (!shown[c]) continue;
+      if (!layout.shown[c]) continue;
       if (!first) out.append(kGap, ' ');
       first = false;
-      const std::string cell = CutTo(cell_of(c), widths[c]);
-      const std::size_t padding = widths[c] - std::min(widths[c], DisplayWidth(cell));
+      const std::string cell = CutTo(cell_of(c), layout.widths[c]);
+      const std::size_t padding = layout.widths[c] - std::min(layout.widths[c], DisplayWidth(cell));
       if (columns_[c].right) out.append(padding, ' ');
-      out += Painted(cell, colour_of(c), with_colour);
+      out += Painted(cell, colour_of(c), style.colour);
       if (!columns_[c].right) out.append(padding, ' ');
     }
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
   };
-  if (with_header) {
+  if (style.header) {
     line([&](std::size_t c) { return columns_[c].header; }, [](std::size_t) { return Colour::kBold; });
   }
   for (std::size_t r = 0; r < rows_.size(); ++r)
     line([&](std::size_t c) { return rows_[r][c]; }, [&](std::size_t c) { return colours_[r][c]; });
   return text;
-}
-
-std::string Harmless(std::string_view text) {
-  std::string out(text);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    if (byte < 0x20 || byte == 0x7F) out[i] = '?';
-    // U+0080..U+009F are control characters too, two bytes long in UTF-8.
-    const bool two_byte_control = byte == 0xC2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xA0;
-    if (two_byte_control) out.replace(i, 2, "?");
-  }
-  return out;
 }
 
 std::size_t DisplayWidth(std::string_view text) {
@@ -121,6 +112,23 @@ std::string FirstCharacters(std::string_view text, std::size_t count) {
     ++bytes;
   }
   return std::string(text.substr(0, bytes));
+}
+
+std::vector<std::string> WrapWords(std::string_view text, std::size_t width, LongWords long_words) {
+  width = std::max<std::size_t>(width, 1);
+  std::vector<std::string> lines;
+  while (DisplayWidth(text) > width) {
+    const std::size_t blank = FirstCharacters(text, width + 1).rfind(' ');
+    std::size_t end = blank;
+    if (blank == std::string::npos || blank == 0)
+      end = long_words == LongWords::kCut ? FirstCharacters(text, width).size()
+                                          : std::min(text.find(' ', 1), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  if (!text.empty()) lines.emplace_back(text);
+  return lines;
 }
 
 std::size_t TerminalWidth() {

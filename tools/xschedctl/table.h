@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/one_line.h"
 #include "tools/xschedctl/colour.h"
 
 namespace xschedd::ctl {
@@ -36,19 +37,27 @@ class Table {
   std::string Render(const TextStyle& style) const;
 
  private:
+  struct Layout {
+    std::vector<std::size_t> widths;  // of each column
+    std::vector<bool> shown;
+  };
+  Layout Fit(const TextStyle& style) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::vector<Colour>> colours_;  // as rows_
 };
-
-// Control characters become '?'.
-std::string Harmless(std::string_view text);
 
 // Number of characters, counting a UTF-8 sequence as one.
 std::size_t DisplayWidth(std::string_view text);
 
 // The first `count` characters, none of them cut.
 std::string FirstCharacters(std::string_view text, std::size_t count);
+
+enum class LongWords { kCut, kKeep };
+// Lines of at most `width` characters, broken between words. A word that is longer than a line is cut, or (kKeep) makes
+// its line longer, so that a path can still be copied.
+std::vector<std::string> WrapWords(std::string_view text, std::size_t width, LongWords long_words);
 
 // Width of the terminal on standard output; 0: not a terminal. $COLUMNS takes precedence, for terminals that report a
 // wrong width.

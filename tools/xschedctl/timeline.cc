@@ -7,6 +7,7 @@
 
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/table.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -28,6 +29,25 @@ Json HeldArgs(const v1::Event& event) {
     args["for_priority"] = event.for_priority();
   }
   return args;
+}
+
+// Empty: the event changes no track's state.
+std::string_view StateAfter(v1::EventKind kind) {
+  switch (kind) {
+    case v1::EVENT_KIND_DEVICE_ATTACHED:
+    case v1::EVENT_KIND_UNTRACKED:
+      return kUntracked;
+    case v1::EVENT_KIND_TRACKED:
+    case v1::EVENT_KIND_IDLE:
+      return kIdle;
+    case v1::EVENT_KIND_BUSY:
+    case v1::EVENT_KIND_OPENED:
+      return kRunning;
+    case v1::EVENT_KIND_HELD:
+      return kHeld;
+    default:
+      return {};
+  }
 }
 
 // A slice's title says for whom it waits, so that this is visible without opening it.
@@ -61,7 +81,7 @@ void Timeline::NameClient(Client& client, const std::string& command) {
   if (client.is_named) return;
   client.is_named = true;
   const std::string& what = command.empty() ? client.exe : command;
-  trace_.NameProcess(client.pid, Harmless(fmt::format("pid {} {}", client.pid, what.substr(0, kCommandShown))), 1);
+  trace_.NameProcess(client.pid, OneLine(fmt::format("pid {} {}", client.pid, what.substr(0, kCommandShown))), 1);
 }
 
 Timeline::Track& Timeline::TrackOf(Client& client, const std::string& device, std::uint64_t time_ns) {
@@ -92,17 +112,17 @@ void Timeline::NameDevice(const std::string& address, const std::string& name) {
   Device& device = DeviceOf(address);
   if (name.empty() || device.name == name) return;
   device.name = name;
-  trace_.NameProcess(device.process, Harmless(fmt::format("device {} ({})", address, name)), 0);
+  trace_.NameProcess(device.process, OneLine(fmt::format("device {} ({})", address, name)), 0);
 }
 
 void Timeline::CloseSlice(Track& track, std::uint64_t time_ns) {
   if (time_ns <= track.since_ns) return;
-  trace_.Slice(track.place, Harmless(Title(track.state, track.args)), SliceColour(track.state), track.since_ns, time_ns,
+  trace_.Slice(track.place, OneLine(Title(track.state, track.args)), SliceColour(track.state), track.since_ns, time_ns,
                track.args);
   track.since_ns = time_ns;
 }
 
-void Timeline::Count(const std::string& device, const std::string& state, int change) {
+void Timeline::AdjustCount(const std::string& device, const std::string& state, int change) {
   if (state == kRunning) DeviceOf(device).running += change;
   if (state == kHeld) DeviceOf(device).held += change;
 }
@@ -116,11 +136,11 @@ void Timeline::Enter(Track& track, std::string_view state, std::uint64_t time_ns
   if (track.state == state && track.args == args) return;
   CloseSlice(track, time_ns);
   const bool counts = track.state != state;
-  if (counts) Count(track.device, track.state, -1);
+  if (counts) AdjustCount(track.device, track.state, -1);
   track.state = state;
   track.args = std::move(args);
   if (!counts) return;
-  Count(track.device, track.state, 1);
+  AdjustCount(track.device, track.state, 1);
   WriteCounters(track.device, time_ns);
 }
 
@@ -129,7 +149,7 @@ void Timeline::EndClient(std::uint64_t id, std::uint64_t time_ns) {
   if (found == clients_.end()) return;
   for (auto& [device, track] : found->second.tracks) {
     CloseSlice(track, time_ns);
-    Count(device, track.state, -1);
+    AdjustCount(device, track.state, -1);
     WriteCounters(device, time_ns);
   }
   clients_.erase(found);
@@ -173,7 +193,8 @@ bool Timeline::Add(const v1::Event& event) {
       for (auto& [device, track] : client.tracks)
         Enter(track, kUnknown, time);
     }
-    trace_.Instant(0, fmt::format("{} events lost: xschedctl was too slow", event.count()), time, Json::object());
+    trace_.Instant(0, fmt::format("{} lost: xschedctl was too slow", Count(event.count(), "event")), time,
+                   Json::object());
     return false;
   }
   if (event.time_ns() < taken_ns_) return true;
@@ -187,31 +208,12 @@ bool Timeline::Add(const v1::Event& event) {
     return true;
   }
   Mark(event);
-  std::string_view state;
-  Json args = Json::object();
-  switch (event.kind()) {
-    case v1::EVENT_KIND_DEVICE_ATTACHED:
-    case v1::EVENT_KIND_UNTRACKED:
-      state = kUntracked;
-      break;
-    case v1::EVENT_KIND_TRACKED:
-    case v1::EVENT_KIND_IDLE:
-      state = kIdle;
-      break;
-    case v1::EVENT_KIND_BUSY:
-    case v1::EVENT_KIND_OPENED:
-      state = kRunning;
-      break;
-    case v1::EVENT_KIND_HELD:
-      state = kHeld;
-      args = HeldArgs(event);
-      break;
-    default:
-      return true;
-  }
+  const std::string_view state = StateAfter(event.kind());
+  if (state.empty()) return true;
   Client& client = ClientOf(event.client_id(), event.pid());
   if (!client.is_named) NameClient(client, command_of_(event.pid()));
-  Enter(TrackOf(client, event.device(), event.time_ns()), state, event.time_ns(), std::move(args));
+  Enter(TrackOf(client, event.device(), event.time_ns()), state, event.time_ns(),
+        state == kHeld ? HeldArgs(event) : Json::object());
   return true;
 }
 

@@ -71,7 +71,7 @@ class Timeline {
   void NameDevice(const std::string& address, const std::string& name);
   void Enter(Track& track, std::string_view state, std::uint64_t time_ns, Json args = Json::object());
   void CloseSlice(Track& track, std::uint64_t time_ns);
-  void Count(const std::string& device, const std::string& state, int change);
+  void AdjustCount(const std::string& device, const std::string& state, int change);
   void WriteCounters(const std::string& device, std::uint64_t time_ns);
   void EndClient(std::uint64_t id, std::uint64_t time_ns);
   void Mark(const v1::Event& event);

@@ -19,6 +19,13 @@ std::string Digits(double value) {
   return fmt::format("{:.0f}", value);
 }
 
+tm LocalTime(std::uint64_t unix_ms) {
+  const auto seconds = static_cast<time_t>(unix_ms / 1000);
+  tm local{};
+  localtime_r(&seconds, &local);
+  return local;
+}
+
 }  // namespace
 
 std::string Duration(std::uint64_t nanoseconds) {
@@ -45,22 +52,22 @@ std::string Bytes(std::uint64_t bytes) {
   return fmt::format("{} {}", Digits(value), kUnits[unit]);
 }
 
+std::string Count(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string Share(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string ClockTime(std::uint64_t unix_ms) {
-  const auto seconds = static_cast<time_t>(unix_ms / 1000);
-  tm local{};
-  localtime_r(&seconds, &local);
+  const tm local = LocalTime(unix_ms);
   return fmt::format("{:02}:{:02}:{:02}.{:03}", local.tm_hour, local.tm_min, local.tm_sec, unix_ms % 1000);
 }
 
 std::string DateTime(std::uint64_t unix_ms) {
-  const auto seconds = static_cast<time_t>(unix_ms / 1000);
-  tm local{};
-  localtime_r(&seconds, &local);
+  const tm local = LocalTime(unix_ms);
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
                      local.tm_hour, local.tm_min, local.tm_sec);
 }

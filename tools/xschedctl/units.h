@@ -16,6 +16,9 @@ std::string Duration(std::uint64_t nanoseconds);
 // "200 MiB", "1.50 GiB": three significant digits.
 std::string Bytes(std::uint64_t bytes);
 
+// "1 client", "2 clients". `what`: the singular of a noun whose plural ends in "s".
+std::string Count(std::uint64_t count, std::string_view what);
+
 // "0.2 %" of `whole`; "-" if `whole` is 0.
 std::string Share(std::uint64_t part, std::uint64_t whole);
 

@@ -165,7 +165,7 @@ TEST_CASE("an event is one line: time, kind, client, device, reason") {
   v1::Event lost;
   lost.set_kind(v1::EVENT_KIND_LOST);
   lost.set_count(12);
-  CHECK(RenderEvent(lost).find("12 events were left out") != std::string::npos);
+  CHECK(RenderEvent(lost).find("12 events left out here") != std::string::npos);
 }
 
 TEST_CASE("a policy's settings are shown with units, and zero with its meaning") {

@@ -130,17 +130,20 @@ TEST_CASE("Slurm's own priority can give a GPU priority") {
 
 TEST_CASE("a mistake in the file of limits has its line") {
   CHECK(Mistake("[partition.high]\npriority = 101\n") ==
-        "slurm.toml:2: \"priority\" must be a number from -100 to 100");
-  CHECK(Mistake("\npriorty = 1\n") == "slurm.toml:2: there is no setting \"priorty\"");
-  CHECK(Mistake("[partition]\nhigh = 3\n") == "slurm.toml:2: \"high\" must be a table, [partition.NAME]");
-  CHECK(Mistake("partition = 3\n") == "slurm.toml:1: \"partition\" must be a table, [partition]");
-  CHECK(Mistake("priority = \"20\"\n") == "slurm.toml:1: \"priority\" must be a number from -100 to 100");
-  CHECK(Mistake("[words]\nurgent = 1\n") == "slurm.toml:2: there is no setting \"urgent\"");
-  CHECK(Mistake("by_slurm_priority = [1]\n") ==
-        "slurm.toml:1: \"by_slurm_priority\" must be tables, [[by_slurm_priority]]");
-  CHECK(Mistake("[[by_slurm_priority]]\npriority = 1\n").find("needs \"at_least\"") != std::string::npos);
-  CHECK(Mistake("[partition.high\n").starts_with("slurm.toml:1: "));
-  CHECK(Mistake(std::string("a\0b", 3)).starts_with("slurm.toml:1: "));
+        "slurm.toml:2:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
+  CHECK(Mistake("\npriorty = 1\n").starts_with("slurm.toml:2:1: unknown key \"priorty\" in the file; known are"));
+  CHECK(Mistake("[partition.high]\nceilling = 1\n")
+            .starts_with("slurm.toml:2:1: unknown key \"ceilling\" in [partition.high]"));
+  CHECK(Mistake("[partition]\nhigh = 3\n") ==
+        "slurm.toml:2:8: [partition.high] is not a table; write [partition.high] and its keys below it");
+  CHECK(Mistake("partition = 3\n") == "slurm.toml:1:13: \"partition\" is not a table; write [partition]");
+  CHECK(Mistake("priority = \"20\"\n").starts_with("slurm.toml:1:12: \"priority\" is not a whole number"));
+  CHECK(Mistake("[words]\nurgent = 1\n").starts_with("slurm.toml:2:1: unknown key \"urgent\" in [words]"));
+  CHECK(Mistake("by_slurm_priority = [1]\n").find("is not a table") != std::string::npos);
+  CHECK(Mistake("[[by_slurm_priority]]\npriority = 1\n").find("give it at_least and priority") != std::string::npos);
+  CHECK(Mistake("[[by_slurm_priority]]\nat_least = -1\npriority = 1\n").starts_with("slurm.toml:2:12: "));
+  CHECK(Mistake("[partition.high\n").starts_with("slurm.toml:1:"));
+  CHECK(Mistake(std::string("a\0b", 3)).starts_with("slurm.toml:1:"));
 }
 
 TEST_CASE("an absent file of limits is one without limits; one that cannot be read is a mistake") {

@@ -6,6 +6,7 @@
 #include "tools/xschedctl/bundle/parts.h"
 #include "tools/xschedctl/event_stream.h"
 #include "tools/xschedctl/render_config.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -80,7 +81,7 @@ void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts)
   everybody.mutable_selector()->set_all(true);
   // First, so that executables keep the numbers that this list gives them.
   queries.Ask("ps.json", everybody, [&](const v1::ListClientsResponse& answer) {
-    if (answer.left_out() != 0) parts->Miss("ps.json", fmt::format("{} clients of other users", answer.left_out()));
+    if (answer.left_out() != 0) parts->Miss("ps.json", Count(answer.left_out(), "client") + " of other users");
     parts->Add("ps.json", Document("ps", ClientsJson(answer, redactor)));
   });
   queries.Ask("config-show", v1::GetConfigRequest(), [&](const v1::GetConfigResponse& answer) {

@@ -10,7 +10,7 @@
 #include "common/versions.h"
 #include "tools/xschedctl/bundle/parts.h"
 #include "tools/xschedctl/file_text.h"
-#include "tools/xschedctl/table.h"
+#include "tools/xschedctl/lines.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -36,19 +36,8 @@ CommandOutput RunCommand(const std::string& command) {
   return output;
 }
 
-template <typename Change>
-std::string EachLine(std::string_view text, Change change) {
-  std::string changed;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    changed += change(Harmless(line)) + "\n";
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-  }
-  return changed;
-}
-
 std::string FirstLine(const std::string& text) {
-  return Harmless(text.substr(0, text.find('\n')));
+  return OneLine(text.substr(0, text.find('\n')));
 }
 
 }  // namespace
@@ -57,7 +46,7 @@ void AddSystem(Parts* parts) {
   const CommandOutput log = RunCommand("journalctl -u xschedd -n 2000 --no-pager --quiet");
   const std::string why = log.text.empty() ? "journalctl has none that this user may read" : FirstLine(log.text);
   if (log.status == 0 && !log.text.empty()) {
-    parts->Add("log", EachLine(log.text, &Redactor::LogLine));
+    parts->Add("log", MapLines(log.text, &Redactor::LogLine));
   } else {
     parts->Miss("log", why + "; run it as root or as a member of group systemd-journal");
   }
@@ -68,14 +57,14 @@ void AddSystem(Parts* parts) {
   const auto line = [](const std::string& text) { return Redactor::LogLine(Redactor::UnitLine(text)); };
   // `systemctl status` exits with 3 if a unit does not run; its output says so.
   parts->Add("units-status",
-             EachLine(RunCommand(fmt::format("systemctl status --no-pager --full -n 0 {}", kUnits)).text, line));
-  parts->Add("units-show", EachLine(RunCommand(fmt::format("systemctl show --no-pager {}", kUnits)).text, line));
+             MapLines(RunCommand(fmt::format("systemctl status --no-pager --full -n 0 {}", kUnits)).text, line));
+  parts->Add("units-show", MapLines(RunCommand(fmt::format("systemctl show --no-pager {}", kUnits)).text, line));
 }
 
 void AddVersions(const Facts& facts, Parts* parts) {
   std::string text = fmt::format("xschedctl {} (ABI {}, layout {:016x}, interface {})\n", facts.ctl_version,
                                  facts.abi_version, facts.layout_hash, facts.interface_version);
-  text += facts.daemon ? fmt::format("daemon {} (ABI {}, layout {:016x})\n", Harmless(facts.daemon->version),
+  text += facts.daemon ? fmt::format("daemon {} (ABI {}, layout {:016x})\n", OneLine(facts.daemon->version),
                                      facts.daemon->abi_version, facts.daemon->layout_hash)
                        : "daemon: did not answer\n";
   text += fmt::format("kernel {}\n", facts.kernel.release);

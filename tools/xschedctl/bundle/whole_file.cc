@@ -25,18 +25,6 @@ int WriteAll(int fd, std::string_view bytes) {
   return 0;
 }
 
-int Replace(const std::string& path, const std::string& bytes) {
-  const std::string beside = path + ".tmp-" + std::to_string(::getpid());
-  const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.IsValid()) return errno;
-  int error = WriteAll(fd.Get(), bytes);
-  // A full disk may be reported only here.
-  if (error == 0 && ::fsync(fd.Get()) != 0) error = errno;
-  if (error == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) ::unlink(beside.c_str());
-  return error;
-}
-
 int WriteInPlace(const std::string& path, const std::string& bytes) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return fd.IsValid() ? WriteAll(fd.Get(), bytes) : errno;
@@ -44,10 +32,23 @@ int WriteInPlace(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
+int ReplaceFile(const std::string& path, std::string_view bytes, mode_t mode) {
+  const std::string beside = path + ".tmp-" + std::to_string(::getpid());
+  const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.IsValid()) return errno;
+  int error = WriteAll(fd.Get(), bytes);
+  if (error == 0 && ::fchmod(fd.Get(), mode) != 0) error = errno;
+  // A full disk may be reported only here.
+  if (error == 0 && ::fsync(fd.Get()) != 0) error = errno;
+  if (error == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) ::unlink(beside.c_str());
+  return error;
+}
+
 Result<void> WriteWhole(const std::string& path, const std::string& bytes) {
   struct stat there {};
   const bool is_special = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
-  const int error = is_special ? WriteInPlace(path, bytes) : Replace(path, bytes);
+  const int error = is_special ? WriteInPlace(path, bytes) : ReplaceFile(path, bytes, 0600);
   if (error == 0) return {};
   return Fail("cannot write " + path + ": " + std::strerror(error),
               error == ENOSPC || error == EDQUOT ? "make room, or give a file on another disk with -o"

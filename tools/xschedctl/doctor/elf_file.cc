@@ -18,29 +18,29 @@ constexpr std::uint64_t kMaxReads = 8'000'000;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxNameBytes = 4096;
 
-class Bytes {
+class Content {
  public:
-  explicit Bytes(std::string content) : content_(std::move(content)) {}
+  explicit Content(std::string bytes) : bytes_(std::move(bytes)) {}
 
   template <typename Type>
   bool Read(std::uint64_t offset, Type* out) const {
-    if (offset > content_.size() || content_.size() - offset < sizeof(Type) || reads_left_ == 0) return false;
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(Type) || reads_left_ == 0) return false;
     --reads_left_;
-    std::memcpy(out, content_.data() + offset, sizeof(Type));
+    std::memcpy(out, bytes_.data() + offset, sizeof(Type));
     return true;
   }
   std::string TextAt(std::uint64_t offset) const {
-    if (offset >= content_.size()) return {};
-    const std::size_t most = std::min({content_.size() - offset, kMaxNameBytes, text_left_});
-    const auto* const end = static_cast<const char*>(std::memchr(content_.data() + offset, '\0', most));
+    if (offset >= bytes_.size()) return {};
+    const std::size_t most = std::min({bytes_.size() - offset, kMaxNameBytes, text_left_});
+    const auto* const end = static_cast<const char*>(std::memchr(bytes_.data() + offset, '\0', most));
     if (end == nullptr) return {};
-    std::string text(content_.data() + offset, end);
+    std::string text(bytes_.data() + offset, end);
     text_left_ -= text.size();
     return text;
   }
 
  private:
-  std::string content_;
+  std::string bytes_;
   mutable std::uint64_t reads_left_ = kMaxReads;
   mutable std::size_t text_left_ = kMaxTextBytes;
 };
@@ -51,7 +51,7 @@ void Raise(std::optional<GlibcVersion>* highest, const std::string& name) {
   if (!*highest || **highest < version) *highest = version;
 }
 
-void ReadImports(const Bytes& file, const Elf64_Shdr& symbols, const Elf64_Shdr& names, ElfFile* out) {
+void ReadImports(const Content& file, const Elf64_Shdr& symbols, const Elf64_Shdr& names, ElfFile* out) {
   for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
     Elf64_Sym symbol;
     if (!file.Read(symbols.sh_offset + at, &symbol)) return;
@@ -62,7 +62,7 @@ void ReadImports(const Bytes& file, const Elf64_Shdr& symbols, const Elf64_Shdr&
 }
 
 // Linked lists: each record has the distance to the next; 0 ends a list.
-void ReadNeeded(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
+void ReadNeeded(const Content& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
   Elf64_Verneed need;
   for (std::uint64_t at = section.sh_offset; file.Read(at, &need); at += need.vn_next) {
     Elf64_Vernaux one;
@@ -74,7 +74,7 @@ void ReadNeeded(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& 
   }
 }
 
-void ReadDefined(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
+void ReadDefined(const Content& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
   Elf64_Verdef definition;
   for (std::uint64_t at = section.sh_offset; file.Read(at, &definition); at += definition.vd_next) {
     Elf64_Verdaux name;
@@ -87,15 +87,15 @@ void ReadDefined(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr&
 
 std::optional<ElfFile> ReadElf(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
-  std::string content;
+  std::string bytes;
   char buffer[65536];
-  while (content.size() < kMaxBytes && (stream.read(buffer, sizeof buffer), stream.gcount() > 0))
-    content.append(buffer, static_cast<std::size_t>(stream.gcount()));
-  return ParseElf(std::move(content));
+  while (bytes.size() < kMaxBytes && (stream.read(buffer, sizeof buffer), stream.gcount() > 0))
+    bytes.append(buffer, static_cast<std::size_t>(stream.gcount()));
+  return ParseElf(std::move(bytes));
 }
 
-std::optional<ElfFile> ParseElf(std::string content) {
-  const Bytes file(std::move(content));
+std::optional<ElfFile> ParseElf(std::string bytes) {
+  const Content file(std::move(bytes));
   Elf64_Ehdr header;
   if (!file.Read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {

@@ -88,9 +88,7 @@ void GatherShim(const DoctorOptions& options, Facts* facts) {
       given = path;
     }
   }
-  std::error_code ignored;
-  const std::string self = fs::read_symlink("/proc/self/exe", ignored).string();
-  const Result<std::string> found = FindShim(given, ShimCandidates(self, XSCHEDD_LIBRARY_DIR));
+  const Result<std::string> found = FindShim(given, ShimCandidates(OwnPath(), XSCHEDD_LIBRARY_DIR));
   if (!found) {
     facts->shim.reason = found.error().what;
     return;

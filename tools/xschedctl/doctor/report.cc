@@ -29,20 +29,14 @@ Colour ColourOf(Level level) {
   return level == Level::kWarning ? Colour::kYellow : Colour::kRed;
 }
 
-// Breaks between words, so that no line is wider than `width` (0: no limit); continuation lines are indented.
+// No line is wider than `width` (0: no limit) if that is possible; continuation lines are indented.
 std::string Wrapped(const std::string& text, std::size_t width, std::size_t indent) {
   constexpr std::size_t kMinWidth = 20;  // narrower is unreadable
   if (width < indent + kMinWidth) return text;
   std::string out;
-  std::string_view rest = text;
-  while (DisplayWidth(rest) > width - indent) {
-    const std::string fitting = FirstCharacters(rest, width - indent + 1);
-    const std::size_t blank = fitting.rfind(' ');
-    const std::size_t end = blank == std::string::npos || blank == 0 ? std::min(rest.find(' '), rest.size()) : blank;
-    out += std::string(rest.substr(0, end)) + "\n" + std::string(indent, ' ');
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return out + std::string(rest);
+  for (const std::string& line : WrapWords(text, width - indent, LongWords::kKeep))
+    out += (out.empty() ? "" : "\n" + std::string(indent, ' ')) + line;
+  return out;
 }
 
 constexpr std::size_t kTextColumn = 26;  // where the text of a line begins
@@ -55,7 +49,7 @@ std::string Render(const Report& report, const TextStyle& style) {
     const std::string fix = entry.finding.fix.empty() ? "" : "; " + entry.finding.fix;
     text +=
         Painted(fmt::format("{:<8}", Name(entry.finding.level)), ColourOf(entry.finding.level), style.colour) +
-        fmt::format(" {:<16} {}\n", entry.check, Wrapped(Harmless(entry.finding.what + fix), style.width, kTextColumn));
+        fmt::format(" {:<16} {}\n", entry.check, Wrapped(OneLine(entry.finding.what + fix), style.width, kTextColumn));
   }
   return text;
 }

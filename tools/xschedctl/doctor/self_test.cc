@@ -4,13 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <functional>
 #include <thread>
 
 #include "common/clock.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/doctor/self_test_client.h"
+#include "tools/xschedctl/preload.h"
 #include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
@@ -84,16 +84,17 @@ class Test {
     if (is_comparable_ && !Until([&] { return IsHeldForHigh(); })) {
       return Fail("the lower client is not held while the higher one works", kSeeLog);
     }
-    const std::uint64_t begun = MonotonicNs();
+    const std::uint64_t start = MonotonicNs();
     const std::uint64_t held = HeldNs();
     const std::uint64_t low = CountOf(low_);
     const std::uint64_t high = CountOf(high_);
     std::this_thread::sleep_for(kContest);
     const std::uint64_t part = HeldNs() - held;
-    const std::uint64_t whole = MonotonicNs() - begun;
+    const std::uint64_t whole = MonotonicNs() - start;
     const std::string said =
-        fmt::format("while the higher one worked the lower was held for {} of {} and launched {} times, the higher {}",
-                    Share(std::min(part, whole), whole), Duration(whole), CountOf(low_) - low, CountOf(high_) - high);
+        fmt::format("while the higher one worked the lower was held for {} of {} and launched {}, the higher {}",
+                    Share(std::min(part, whole), whole), Duration(whole), Count(CountOf(low_) - low, "time"),
+                    CountOf(high_) - high);
     // A tenth is enough: on a simulated device nobody gets slower, so that after some comparisons the lower client may
     // run beside the higher one (tolerance_percent).
     if (is_comparable_ && part < whole / 10) return Fail(said, kSeeLog);
@@ -185,9 +186,7 @@ std::string FakeAddress() {
 }  // namespace
 
 Findings SelfTest(const std::string& shim, const std::string& runtime_dir) {
-  std::error_code ignored;
-  const std::string folder =
-      SelfTestFolder(std::filesystem::read_symlink("/proc/self/exe", ignored).string(), XSCHEDD_LIBRARY_DIR);
+  const std::string folder = SelfTestFolder(OwnPath(), XSCHEDD_LIBRARY_DIR);
   if (shim.empty()) return {Broken("there is no shim to test", "install xschedd's client, or give --shim PATH")};
   if (folder.empty()) return {Broken("its programs are not installed", "install all of xschedd's package")};
   auto client = AdminClient::Connect(runtime_dir);

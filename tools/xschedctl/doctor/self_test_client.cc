@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/runtime_dir.h"
+#include "tools/xschedctl/argument_vector.h"
 
 extern char** environ;
 
@@ -35,14 +36,6 @@ std::vector<std::string> EnvironmentOf(const SelfTestPlace& place, int priority)
   return environment;
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words)
-    pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 }  // namespace
 
 SelfTestClient::SelfTestClient(const SelfTestPlace& place, int priority) {
@@ -61,8 +54,8 @@ SelfTestClient::SelfTestClient(const SelfTestPlace& place, int priority) {
   std::vector<std::string> words = {place.folder + kClientProgram, place.folder + kFakeHip, place.device};
   std::vector<std::string> environment = EnvironmentOf(place, priority);
   pid_t pid = 0;
-  if (::posix_spawn(&pid, words[0].c_str(), &actions, nullptr, Pointers(words).data(), Pointers(environment).data()) ==
-      0) {
+  if (::posix_spawn(&pid, words[0].c_str(), &actions, nullptr, ArgumentVector(words).data(),
+                    ArgumentVector(environment).data()) == 0) {
     pid_ = pid;
   }
   ::posix_spawn_file_actions_destroy(&actions);

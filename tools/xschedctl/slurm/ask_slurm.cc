@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/unique_fd.h"
+#include "tools/xschedctl/argument_vector.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
@@ -98,13 +99,8 @@ Result<Answer> Run(std::vector<std::string> words) {
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, writing.Get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, writing.Get(), STDERR_FILENO);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = ::posix_spawnp(&child, words[0].c_str(), &actions, nullptr, ArgumentVector(words).data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return Fail("cannot start " + words[0] + ": " + std::strerror(error), "put Slurm's commands on PATH");
   writing.Reset();
@@ -137,7 +133,7 @@ Result<std::vector<SlurmJob>> AskSlurm(const std::vector<std::uint32_t>& ids) {
   if (!answer) return tl::unexpected<Error>(answer.error());
   // What squeue says of a single job that the controller has forgotten.
   if (answer->text.find("Invalid job id specified") != std::string::npos) return std::vector<SlurmJob>();
-  if (answer->status != 0) return Fail("squeue failed: " + Harmless(answer->text.substr(0, answer->text.find('\n'))));
+  if (answer->status != 0) return Fail("squeue failed: " + OneLine(answer->text.substr(0, answer->text.find('\n'))));
   return ParseJobs(answer->text);
 }
 

@@ -1,113 +1,58 @@
 #include "tools/xschedctl/slurm/limits.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 
 #include "common/priority.h"
+#include "daemon/config/files.h"
+#include "daemon/config/reader.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1 << 20;
-constexpr std::size_t kMaxQuotedBytes = 64;  // of text from a user or a file in a message
-constexpr std::int64_t kMaxNiceUnit = 1'000'000'000;
+constexpr std::size_t kMaxQuotedBytes = 64;  // of a user's text in a message
+constexpr policy::Limits kNiceUnitLimits = {.max = 1'000'000'000, .min = 0};
+// A priority of Slurm's is an unsigned number of 32 bits.
+constexpr policy::Limits kSlurmPriorityLimits = {.max = ~0u, .min = 0};
 
 std::string Quoted(std::string_view text) {
-  return "\"" + Harmless(text.substr(0, kMaxQuotedBytes)) + (text.size() > kMaxQuotedBytes ? "..." : "") + "\"";
+  return "\"" + OneLine(text.substr(0, kMaxQuotedBytes)) + (text.size() > kMaxQuotedBytes ? "..." : "") + "\"";
 }
 
-// Keeps the first mistake; every function goes on after one.
-class LimitReader {
- public:
-  explicit LimitReader(std::string_view path) : path_(path) {}
+std::optional<int> Priority(ConfigReader& reader, const toml::table& table, std::string_view key) {
+  int priority = 0;
+  return reader.Priority(table, key, priority) ? std::optional(priority) : std::nullopt;
+}
 
-  void Refuse(const toml::node& node, const std::string& what) {
-    if (!mistake_.empty()) return;
-    mistake_ = path_ + ":" + std::to_string(node.source().begin.line) + ": " + what;
-  }
+SlurmLimit Limit(ConfigReader& reader, const toml::table& table) {
+  return {.priority = Priority(reader, table, "priority"), .ceiling = Priority(reader, table, "ceiling")};
+}
 
-  void OnlyKeys(const toml::table& table, std::initializer_list<std::string_view> known) {
-    for (const auto& [key, node] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) == known.end())
-        Refuse(node, "there is no setting " + Quoted(key.str()));
-    }
-  }
+// [partition.NAME] and the like.
+std::map<std::string, SlurmLimit> NamedLimits(ConfigReader& reader, const toml::table& root, std::string_view key) {
+  std::map<std::string, SlurmLimit> limits;
+  reader.EachNamedTable(root, key, [&](const std::string& name, const toml::table& table, const std::string& place) {
+    reader.OnlyKeys(table, place, {"priority", "ceiling"});
+    limits[name] = Limit(reader, table);
+  });
+  return limits;
+}
 
-  std::optional<std::int64_t> Number(const toml::table& table, std::string_view key, std::int64_t min,
-                                     std::int64_t max) {
-    const toml::node* const node = table.get(key);
-    if (node == nullptr) return std::nullopt;
-    const auto number = node->value_exact<std::int64_t>();
-    if (number && *number >= min && *number <= max) return number;
-    Refuse(*node, Quoted(key) + " must be a number from " + std::to_string(min) + " to " + std::to_string(max));
-    return std::nullopt;
-  }
-
-  std::optional<int> Priority(const toml::table& table, std::string_view key) {
-    const auto number = Number(table, key, kPriorityMin, kPriorityMax);
-    return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
-  }
-
-  SlurmLimit Limit(const toml::table& table) {
-    return {.priority = Priority(table, "priority"), .ceiling = Priority(table, "ceiling")};
-  }
-
-  const toml::table* Table(const toml::table& root, std::string_view key) {
-    const toml::node* const node = root.get(key);
-    if (node == nullptr || node->is_table()) return node == nullptr ? nullptr : node->as_table();
-    Refuse(*node, Quoted(key) + " must be a table, [" + std::string(key) + "]");
-    return nullptr;
-  }
-
-  // [partition.NAME] and the like.
-  void Limits(const toml::table& root, std::string_view key, std::map<std::string, SlurmLimit>& limits) {
-    const toml::table* const named = Table(root, key);
-    if (named == nullptr) return;
-    for (const auto& [name, node] : *named) {
-      const toml::table* const table = node.as_table();
-      if (table == nullptr) {
-        Refuse(node, Quoted(name.str()) + " must be a table, [" + std::string(key) + ".NAME]");
-        continue;
-      }
-      OnlyKeys(*table, {"priority", "ceiling"});
-      limits[std::string(name.str())] = Limit(*table);
-    }
-  }
-
-  void ByPriority(const toml::table& root, std::map<std::uint64_t, int>& rows) {
-    const toml::node* const node = root.get("by_slurm_priority");
-    if (node == nullptr) return;
-    const toml::array* const array = node->as_array();
-    if (array == nullptr || !array->is_homogeneous(toml::node_type::table)) {
-      Refuse(*node, "\"by_slurm_priority\" must be tables, [[by_slurm_priority]]");
-      return;
-    }
-    for (const toml::node& each : *array) {
-      const toml::table& table = *each.as_table();
-      OnlyKeys(table, {"at_least", "priority"});
-      const auto at_least = Number(table, "at_least", 0, INT64_MAX);
-      const auto priority = Priority(table, "priority");
-      if (at_least && priority) {
-        rows[static_cast<std::uint64_t>(*at_least)] = *priority;
-      } else {
-        Refuse(each, "[[by_slurm_priority]] needs \"at_least\" and \"priority\"");
-      }
-    }
-  }
-
-  const std::string& Mistake() const { return mistake_; }
-
- private:
-  std::string path_;
-  std::string mistake_;
-};
+std::map<std::uint64_t, int> BySlurmPriority(ConfigReader& reader, const toml::table& root) {
+  std::map<std::uint64_t, int> priorities;
+  reader.EachTable(root, "by_slurm_priority", [&](const toml::table& table) {
+    reader.OnlyKeys(table, "[[by_slurm_priority]]", {"at_least", "priority"});
+    if (!table.contains("at_least") || !table.contains("priority"))
+      return reader.Refuse(table, "a [[by_slurm_priority]] is incomplete", "give it at_least and priority");
+    std::uint32_t at_least = 0;
+    int priority = 0;
+    const bool is_good = reader.Number(table, "at_least", kSlurmPriorityLimits, at_least);
+    if (reader.Priority(table, "priority", priority) && is_good) priorities[at_least] = priority;
+  });
+  return priorities;
+}
 
 const SlurmLimit& Find(const std::map<std::string, SlurmLimit>& limits, const std::string& name) {
   static const SlurmLimit none;
@@ -116,9 +61,9 @@ const SlurmLimit& Find(const std::map<std::string, SlurmLimit>& limits, const st
 }
 
 // None: it is neither a word nor a priority.
-std::optional<int> ReadWish(const SlurmLimits& limits, std::string_view wish) {
-  if (const auto word = limits.words.find(std::string(wish)); word != limits.words.end()) return word->second;
-  const Result<int> number = ParsePriority(wish);
+std::optional<int> ParseRequest(const SlurmLimits& limits, std::string_view request) {
+  if (const auto word = limits.words.find(std::string(request)); word != limits.words.end()) return word->second;
+  const Result<int> number = ParsePriority(request);
   return number ? std::optional(*number) : std::nullopt;
 }
 
@@ -136,49 +81,38 @@ bool SlurmJob::IsLive() const {
   return std::find(kLive.begin(), kLive.end(), state) != kLive.end();
 }
 
-Result<SlurmLimits> ParseLimits(std::string_view text, std::string_view path) {
-  toml::table root;
-  try {
-    root = toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return Fail(std::string(path) + ":" + std::to_string(error.source().begin.line) + ": " +
-                Harmless(error.description()));
-  }
-  LimitReader reader(path);
+Result<SlurmLimits> ParseLimits(std::string_view text, const std::string& path) {
+  const auto parsed = ParseToml(text, path);
+  if (!parsed) return tl::unexpected<Error>(parsed.error().AsError());
+  const toml::table& root = *parsed;
+  ConfigReader reader(path);
   SlurmLimits limits;
-  reader.OnlyKeys(root,
+  reader.OnlyKeys(root, "the file",
                   {"priority", "ceiling", "nice_unit", "words", "partition", "qos", "account", "by_slurm_priority"});
-  limits.general = reader.Limit(root);
-  if (const auto unit = reader.Number(root, "nice_unit", 0, kMaxNiceUnit))
-    limits.nice_unit = static_cast<std::uint32_t>(*unit);
+  limits.general = Limit(reader, root);
+  reader.Number(root, "nice_unit", kNiceUnitLimits, limits.nice_unit);
   if (const toml::table* const words = reader.Table(root, "words")) {
-    reader.OnlyKeys(*words, {"low", "normal", "high"});
+    reader.OnlyKeys(*words, "[words]", {"low", "normal", "high"});
     for (auto& [word, value] : limits.words)
-      value = reader.Priority(*words, word).value_or(value);
+      reader.Priority(*words, word, value);
   }
-  reader.Limits(root, "partition", limits.partitions);
-  reader.Limits(root, "qos", limits.qos);
-  reader.Limits(root, "account", limits.accounts);
-  reader.ByPriority(root, limits.by_slurm_priority);
-  if (!reader.Mistake().empty()) return Fail(reader.Mistake());
-  return limits;
+  limits.partitions = NamedLimits(reader, root, "partition");
+  limits.qos = NamedLimits(reader, root, "qos");
+  limits.accounts = NamedLimits(reader, root, "account");
+  limits.by_slurm_priority = BySlurmPriority(reader, root);
+  if (reader.Errors().empty()) return limits;
+  return tl::unexpected<Error>(reader.Errors().front().AsError());
 }
 
 Result<SlurmLimits> ReadLimits(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    if (errno == ENOENT) return SlurmLimits();
-    return Fail("cannot read " + path + ": " + std::strerror(errno));
-  }
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return Fail("cannot read " + path + ": " + std::strerror(errno));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) return Fail(path + " is larger than 1 MiB");
-  return ParseLimits(text, path);
+  const auto text = ReadConfigText(path, {.open = "make it readable for root",
+                                          .size = "name the right file by --limits",
+                                          .read = "name a TOML file by --limits"});
+  if (!text) return tl::unexpected<Error>(text.error());
+  return ParseLimits(text->value_or(""), path);
 }
 
-GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view wish) {
+GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request) {
   const std::array<LimitSource, 3> sources = {
       {{&Find(limits.qos, job.qos), "QOS " + Quoted(job.qos)},
        {&Find(limits.accounts, job.account), "account " + Quoted(job.account)},
@@ -209,15 +143,15 @@ GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::stri
 
   GpuPriority result;
   result.value = std::min(by_default.value_or(0), *ceiling);
-  if (!wish.empty()) {
-    const std::optional<int> wished = ReadWish(limits, wish);
-    if (!wished) {
-      result.remark = "--gpu-priority=" + Quoted(wish) + " is not low, normal, high or a number from -100 to 100";
-    } else if (*wished > *ceiling) {
+  if (!request.empty()) {
+    const std::optional<int> requested = ParseRequest(limits, request);
+    if (!requested) {
+      result.remark = "--gpu-priority=" + Quoted(request) + " is not low, normal, high or a number from -100 to 100";
+    } else if (*requested > *ceiling) {
       result.value = *ceiling;
-      result.remark = "--gpu-priority=" + Harmless(wish) + " is limited by " + whose;
+      result.remark = "--gpu-priority=" + OneLine(request) + " is limited by " + whose;
     } else {
-      result.value = *wished;
+      result.value = *requested;
     }
   }
   if (limits.nice_unit != 0) {

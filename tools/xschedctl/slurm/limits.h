@@ -50,12 +50,12 @@ struct GpuPriority {
   std::string remark;  // for the job's log: why it is not what --gpu-priority says; empty: it is
 };
 
-// Fails on the first mistake, with its line.
-Result<SlurmLimits> ParseLimits(std::string_view text, std::string_view path);
+// Fails on the first mistake, with its place, cause and remedy.
+Result<SlurmLimits> ParseLimits(std::string_view text, const std::string& path);
 // An absent file sets nothing: then all jobs have 0, and can only ask for less.
 Result<SlurmLimits> ReadLimits(const std::string& path);
 
-// `wish`: --gpu-priority as its user wrote it; empty: not given. A wrong one counts as not given.
-GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view wish);
+// `request`: --gpu-priority as its user wrote it; empty: not given. A wrong one counts as not given.
+GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request);
 
 }  // namespace xschedd::ctl

@@ -49,7 +49,7 @@ Outcome<void> Remove(AdminClient& client, const v1::Claim& claim) {
   const auto answer = client.Call(request);
   if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
   if (answer) {
-    Print(Harmless(claim.name()) + ": removed; its job or step has ended\n");
+    Print(OneLine(claim.name()) + ": removed; its job or step has ended\n");
     RecordUsage(client, claim.name());
   }
   return {};
@@ -63,7 +63,7 @@ Outcome<void> PutAgain(AdminClient& client, const v1::Claim& claim, const SlurmJ
   const auto answer = client.Call(request);
   if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
   if (answer) {
-    Print(Harmless(claim.name()) + ": GPU priority " + std::to_string(claim.priority()) + " -> " +
+    Print(OneLine(claim.name()) + ": GPU priority " + std::to_string(claim.priority()) + " -> " +
           std::to_string(priority) + "\n");
   }
   return {};
@@ -109,7 +109,7 @@ Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits) {
     Outcome<void> done;
     if (!is_live || RemoveIfLeft(directory)) {
       done = Remove(client, claim);
-    } else if (const int priority = PriorityOf(limits, job->second, Label(claim, kWishLabel)).value;
+    } else if (const int priority = PriorityOf(limits, job->second, Label(claim, kRequestLabel)).value;
                priority != claim.priority()) {
       done = PutAgain(client, claim, job->second, priority);
     }

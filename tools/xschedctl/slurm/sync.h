@@ -10,8 +10,8 @@
 namespace xschedd::ctl {
 
 // The label of a claim that has what the user asked for.
-inline constexpr char kWishLabel[] = "gpu-priority";
-inline constexpr std::size_t kMaxWishBytes = 64;
+inline constexpr char kRequestLabel[] = "gpu-priority";
+inline constexpr std::size_t kMaxRequestBytes = 64;
 
 // Appends what the ended claim of a step has used to the node's account (usage.h). Prints what keeps it from that.
 void RecordUsage(AdminClient& client, const std::string& name);

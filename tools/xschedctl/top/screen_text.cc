@@ -109,27 +109,12 @@ std::string DeviceText(const TopDevice& device) {
   const double used = std::clamp(device.gpu.value_or(0), 0.0, 1.0);
   const auto full = static_cast<std::size_t>(std::lround(used * static_cast<double>(kBarWidth)));
   const std::string bar = device.gpu ? "[" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "] " : "";
-  return fmt::format("{}  GPU {:>7} {} {} clients, {} busy, {} held  {}", device.address, Percent(device.gpu), bar,
-                     device.clients, device.busy, device.held, device.name);
-}
-
-std::vector<std::string> Wrap(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t length = FirstCharacters(text.substr(begin), width).size();
-    if (begin + length < text.size()) {
-      const std::size_t blank = text.rfind(' ', begin + length);
-      if (blank != std::string::npos && blank > begin) length = blank - begin;
-    }
-    lines.push_back(text.substr(begin, length));
-    begin += length;
-    if (begin < text.size() && text[begin] == ' ') ++begin;
-  }
-  return lines;
+  return fmt::format("{}  GPU {:>7} {} {}, {} busy, {} held  {}", device.address, Percent(device.gpu), bar,
+                     Count(device.clients, "client"), device.busy, device.held, device.name);
 }
 
 std::string NameInQuestion(const TopRow& row) {
-  return fmt::format("pid {} ({})", row.pid, Harmless(row.command.substr(0, kCommandInQuestion)));
+  return fmt::format("pid {} ({})", row.pid, OneLine(row.command.substr(0, kCommandInQuestion)));
 }
 
 std::span<const std::string_view> TopHelp() {

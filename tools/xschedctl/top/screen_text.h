@@ -17,9 +17,6 @@ std::vector<std::string> TableLines(const std::vector<TopRow>& rows, TopSort sor
 
 std::string DeviceText(const TopDevice& device);
 
-// Lines of at most `width`, broken between words where possible.
-std::vector<std::string> Wrap(const std::string& text, std::size_t width);
-
 // "pid 4711 (train)"
 std::string NameInQuestion(const TopRow& row);
 

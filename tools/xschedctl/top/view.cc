@@ -38,7 +38,7 @@ TopAction TopView::Press(const TopKey& key, const std::vector<TopRow>& rows) {
     case Mode::kConfirm:
       mode_ = Mode::kList;
       if (key.kind == TopKey::Kind::kChar && (key.character == 'y' || key.character == 'Y')) return asked_;
-      Tell("nothing was changed", false);
+      ShowMessage("nothing was changed", false);
       return {};
   }
   return {};
@@ -151,14 +151,14 @@ TopAction TopView::PressInInput(const TopKey& key) {
     if (const Result<int> priority = ParsePriority(input_)) {
       Ask(TopAction::Kind::kSetPriority, *priority, about_);
     } else {
-      Tell(priority.error().Line(), true);
+      ShowMessage(priority.error().Line(), true);
     }
   } else {
     mode_ = Mode::kList;
     if (const Result<std::uint32_t> weight = ParseWeight(input_)) {
       Ask(TopAction::Kind::kSetWeight, static_cast<int>(*weight), about_);
     } else {
-      Tell(weight.error().Line(), true);
+      ShowMessage(weight.error().Line(), true);
     }
   }
   return {};
@@ -193,7 +193,7 @@ void TopView::Ask(TopAction::Kind kind, int value, const TopRow& row) {
   question_ += " (y/n)";
 }
 
-void TopView::Tell(std::string message, bool is_error) {
+void TopView::ShowMessage(std::string message, bool is_error) {
   message_ = std::move(message);
   message_is_error_ = is_error;
 }
@@ -250,16 +250,17 @@ std::vector<TopLine> TopView::Compose(const TopModel& model, const std::vector<T
   if (mode_ == Mode::kHelp) return ComposeHelp(width, height);
 
   std::vector<TopLine> lines;
-  std::string title = fmt::format("xschedd  {}  policy {}  {} clients  every {:.1f} s", status.clock,
-                                  model.IsEmpty() ? "-" : model.Policy(), model.Clients(), status.delay_s);
+  std::string title =
+      fmt::format("xschedd  {}  policy {}  {}  every {:.1f} s", status.clock, model.IsEmpty() ? "-" : model.Policy(),
+                  Count(model.Clients(), "client"), status.delay_s);
   if (!filter_.empty()) title += fmt::format("  only \"{}\"", filter_);
   if (model.ObservesOnly()) title += "  OBSERVES ONLY";
   if (paused_) title += "  PAUSED";
   lines.push_back({title, TopStyle::kTitle});
-  for (const std::string& part : Wrap(status.error, width))
+  for (const std::string& part : WrapWords(status.error, width, LongWords::kCut))
     lines.push_back({part, TopStyle::kError});
   for (const TopDevice& device : model.Devices())
-    lines.push_back({Harmless(DeviceText(device)), TopStyle::kDevice});
+    lines.push_back({OneLine(DeviceText(device)), TopStyle::kDevice});
   lines.push_back({"", TopStyle::kPlain});
 
   // Of all rows, so that a column keeps its width while the list is scrolled.

@@ -45,7 +45,7 @@ class TopView {
   // `rows`: as Compose had them.
   TopAction Press(const TopKey& key, const std::vector<TopRow>& rows);
   // Shows the outcome of an action until the next key.
-  void Tell(std::string message, bool is_error);
+  void ShowMessage(std::string message, bool is_error);
   bool IsPaused() const { return paused_; }
 
   std::vector<TopRow> RowsOf(const TopModel& model) const { return model.Rows(sort_, reverse_, filter_); }
