@@ -4,10 +4,12 @@
 Usage: doctor_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
 
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -37,6 +39,16 @@ class WithoutDaemon(WithFolder):
         self.assertIn("ok: loads as the shim loads it: ", found["private library"])
         self.assertIn("-100 to 100", found["environment"])
         self.assertTrue(found["kernel"].startswith("ok: Linux "), found["kernel"])
+
+    def test_doctor_does_not_wait_for_a_daemon_that_accepts_nothing(self):
+        with contextlib.ExitStack() as opened:
+            listener, waiting = (opened.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
+            path = os.path.join(self.folder, "client.sock")
+            listener.bind(path)
+            listener.listen(0)
+            waiting.connect(path)  # the only place in the queue
+            found = self.findings(self.ctl("doctor", "--json"))
+        self.assertIn("accepts no connection", found["client socket"])
 
     def test_doctor_says_why_the_private_library_cannot_load(self):
         def library(path):

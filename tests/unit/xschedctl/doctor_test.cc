@@ -93,10 +93,13 @@ TEST_CASE("the doctor finds nothing wrong with a good system", "[doctor]") {
 TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
   Examine(
       {
-          {"client socket", Level::kError, "is not there; start it", [](Facts& f) { f.client_socket.exists = false; }},
+          {"client socket", Level::kError, "does not exist; start it",
+           [](Facts& f) { f.client_socket.exists = false; }},
           {"client socket", Level::kError, "is not a socket", [](Facts& f) { f.client_socket.is_socket = false; }},
           {"client socket", Level::kError, "nothing listens",
            [](Facts& f) { f.client_socket.connect_error = ECONNREFUSED; }},
+          {"client socket", Level::kError, "it is stopped, or hangs; restart it",
+           [](Facts& f) { f.client_socket.connect_error = EAGAIN; }},
           {"client socket", Level::kError, "your programs run unscheduled",
            [](Facts& f) { f.client_socket.connect_error = EACCES; }},
           {"client socket", Level::kError, "File name too long",
@@ -346,7 +349,7 @@ TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   CHECK(report.HasError());
   const std::string text = Render(report, {});
   CHECK(Render(report, {.colour = true}).find("\x1b[31merror") != std::string::npos);
-  CHECK(text.find("error    client socket    no daemon: /run/xschedd/client.sock is not there; start it") !=
+  CHECK(text.find("error    client socket    no daemon: /run/xschedd/client.sock does not exist; start it") !=
         std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
   const Json json = ToJson(report);

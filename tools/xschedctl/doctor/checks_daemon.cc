@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tools/xschedctl/doctor/checks.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -11,10 +12,14 @@ constexpr char kStart[] = "start it: systemctl start xschedd; or give --runtime-
 
 // What is wrong with a socket for every user. Empty: it accepts connections, or refuses only this user.
 Findings CheckSocket(const SocketFacts& socket) {
-  if (!socket.exists) return {Broken("no daemon: " + socket.path + " is not there", kStart)};
+  if (!socket.exists) return {Broken("no daemon: " + socket.path + " does not exist", kStart)};
   if (!socket.is_socket) return {Broken(socket.path + " is not a socket", "move it away and restart xschedd")};
   if (socket.connect_error == ECONNREFUSED) {
     return {Broken("no daemon: nothing listens on " + socket.path, kStart)};
+  }
+  if (socket.connect_error == EAGAIN) {
+    return {Broken("the daemon accepts no connection on " + socket.path + ": it is stopped, or hangs",
+                   "restart it: systemctl restart xschedd")};
   }
   if (socket.connect_error != 0 && socket.connect_error != EACCES) {
     return {Broken("cannot connect to " + socket.path + ": " + std::strerror(socket.connect_error), kStart)};
@@ -90,8 +95,7 @@ Findings CheckService(const Facts& facts) {
     findings.push_back(Warning("xschedd.service is " + state, "systemctl enable --now xschedd"));
   }
   if (service.restarts != 0) {
-    findings.push_back(Warning("systemd has restarted xschedd " + std::to_string(service.restarts) +
-                                   (service.restarts == 1 ? " time" : " times"),
+    findings.push_back(Warning("systemd has restarted xschedd " + Count(service.restarts, "time"),
                                "see journalctl -u xschedd for the reason"));
   }
   if (service.watchdog.empty() || service.watchdog == "0" || service.watchdog == "infinity") {

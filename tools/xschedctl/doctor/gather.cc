@@ -3,17 +3,15 @@
 #include <gnu/libc-version.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "client-shim/core/interface.h"
 #include "common/abi.h"
 #include "common/runtime_dir.h"
-#include "common/unique_fd.h"
+#include "common/unix_socket.h"
 #include "common/versions.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/doctor/gather_libraries.h"
@@ -39,16 +37,8 @@ SocketFacts GatherSocket(const std::string& path) {
   facts.exists = true;
   facts.is_socket = S_ISSOCK(status.st_mode);
   facts.mode = status.st_mode & 07777;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    facts.connect_error = ENAMETOOLONG;
-    return facts;
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    facts.connect_error = errno;
+  // Not blocking: a stopped daemon accepts nothing.
+  if (!ConnectUnix(path, SOCK_NONBLOCK).IsValid()) facts.connect_error = errno;
   return facts;
 }
 
