@@ -33,7 +33,7 @@ void AppendUtf8(std::uint32_t point, std::string& text) {
   }
 }
 
-// Takes so many hexadecimal digits off the front.
+// Removes this many hexadecimal digits from the front.
 std::optional<std::uint32_t> TakeHex(std::string_view& rest, std::size_t digits) {
   if (rest.size() < digits) return std::nullopt;
   std::uint32_t value = 0;
@@ -44,8 +44,8 @@ std::optional<std::uint32_t> TakeHex(std::string_view& rest, std::size_t digits)
   return value;
 }
 
-// Of one letter behind a backslash; 0: it is none of these.
-char Simple(char letter) {
+// What a letter behind a backslash stands for; 0: it is not a simple escape.
+char SimpleEscape(char letter) {
   switch (letter) {
     case 'a':
       return '\a';
@@ -69,12 +69,12 @@ char Simple(char letter) {
   }
 }
 
-// `rest` begins behind the backslash.
+// `rest` begins after the backslash. False: it is not an escape.
 bool TakeEscape(std::string_view& rest, std::string& value) {
   if (rest.empty()) return false;
   const char letter = rest.front();
   rest.remove_prefix(1);
-  if (const char simple = Simple(letter); simple != 0) {
+  if (const char simple = SimpleEscape(letter); simple != 0) {
     value += simple;
     return true;
   }
@@ -91,7 +91,7 @@ bool TakeEscape(std::string_view& rest, std::string& value) {
   return true;
 }
 
-// Nothing: this is no quoted text.
+// nullopt: this is not quoted text.
 std::optional<std::string> Unquote(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
   std::string_view rest = text.substr(1, text.size() - 2);
@@ -120,8 +120,8 @@ Result<Annotations> ParseAnnotations(std::string_view text) {
     const std::size_t at = line.find('=');
     const auto value = at == 0 || at == std::string_view::npos ? std::nullopt : Unquote(line.substr(at + 1));
     if (!value) {
-      return Fail("line " + std::to_string(number) + " is no annotation, KEY=\"VALUE\"",
-                  "let the volume have fieldPath: metadata.annotations");
+      return Fail("line " + std::to_string(number) + " is not an annotation, KEY=\"VALUE\"",
+                  "give the volume fieldPath: metadata.annotations");
     }
     annotations[std::string(line.substr(0, at))] = *value;
   }

@@ -12,7 +12,7 @@ namespace xschedd::nri {
 
 using Annotations = std::map<std::string, std::string>;
 
-// Fails at the first line that is none, with its number.
+// Fails on the first line that is not an annotation, with its number.
 Result<Annotations> ParseAnnotations(std::string_view text);
 
 }  // namespace xschedd::nri

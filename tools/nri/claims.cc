@@ -15,7 +15,7 @@ Result<bool> DaemonClaims::Call(Method method, const Request& request, Answer& a
   const std::string path = AdminSocketPath(runtime_dir_);
   if (std::chrono::steady_clock::now() < silent_until_)
     return Fail("the daemon at " + path + " did not answer a moment ago", "check whether it is stopped");
-  Result<UniqueFd> fd = ConnectUnix(path, UnixSocket::kNonBlocking);
+  Result<UniqueFd> fd = ConnectTo(path, UnixSocket::kNonBlocking);
   if (!fd) return tl::unexpected(fd.error());
   const auto stub = v1::Admin::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd->Release()));
   grpc::ClientContext context;
@@ -36,7 +36,7 @@ Result<void> DaemonClaims::Put(const v1::Claim& claim) {
   v1::PutClaimResponse answer;
   const Result<bool> called = Call(&v1::Admin::Stub::PutClaim, request, answer);
   if (!called) return tl::unexpected(called.error());
-  if (!*called) return Fail("the daemon knows no such claim");
+  if (!*called) return Fail("the daemon does not know the claim");
   return {};
 }
 

@@ -15,13 +15,13 @@ class Claims {
   virtual ~Claims() = default;
   // Each returns or fails soon, whatever the daemon does.
   virtual Result<void> Put(const v1::Claim& claim) = 0;
-  // A claim that is not there has been deleted.
+  // Succeeds for a claim that does not exist.
   virtual Result<void> Delete(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> Names() = 0;
 };
 
-// Over admin.sock, with a connection for each call: it outlives restarts of the daemon. After a daemon that does not
-// answer, calls fail at once for a moment, so that many pods do not wait one after the other.
+// Over admin.sock, with a connection for each call, so that it survives restarts of the daemon. When the daemon has not
+// answered, calls fail at once for a moment, so that many pods do not wait one after the other.
 class DaemonClaims : public Claims {
  public:
   // A pod's start waits for at most two calls, its own and one that had begun: 200 ms.

@@ -1,6 +1,6 @@
 // The two framings in which a container engine speaks with an NRI plugin, one inside the other: NRI's multiplexer,
 // several connections over one socket, and in each connection ttrpc's messages. Both headers are big-endian. What is
-// read is bounded; after an error the socket is of no further use. Thread rule: one user at a time.
+// read is bounded; after an error the socket cannot be used any more. Thread rule: one user at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace xschedd::nri {
 inline constexpr std::size_t kTtrpcHeaderBytes = 10;
 inline constexpr std::size_t kMaxTtrpcBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxMuxBytes = kMaxTtrpcBytes + kTtrpcHeaderBytes;
-// Of what is written: the other end takes a frame whole into its buffer, which has so many bytes.
+// The limit for written frames: the other end reads a whole frame into a buffer of this size.
 inline constexpr std::size_t kWrittenMuxBytes = 4'096;
 
 struct MuxFrame {
@@ -34,12 +34,12 @@ struct TtrpcFrame {
   bool operator==(const TtrpcFrame&) const = default;
 };
 
-// In as many frames as it needs.
+// In as many frames as are needed.
 std::string EncodeMux(std::uint32_t connection, std::string_view bytes);
 // `data` has at most kMaxTtrpcBytes.
 std::string EncodeTtrpc(const TtrpcFrame& frame);
 
-// Bytes that arrived and are not read yet.
+// Bytes that have arrived and are not read yet.
 class Arrived {
  public:
   void Add(std::string_view bytes);
@@ -54,7 +54,7 @@ class Arrived {
 class MuxReader {
  public:
   void Add(std::string_view bytes) { arrived_.Add(bytes); }
-  // Nothing: it has not arrived whole.
+  // nullopt: no whole frame has arrived.
   Result<std::optional<MuxFrame>> Next();
 
  private:

@@ -11,7 +11,7 @@ namespace xschedd::nri {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
-// An engine that reads nothing for so long has given this plugin up.
+// An engine that reads nothing for this long has given up on this plugin.
 constexpr timeval kSendLimit{2, 0};
 
 }  // namespace

@@ -29,13 +29,13 @@ class Link {
   // `fd` blocks.
   explicit Link(UniqueFd fd);
 
-  // Nothing: none came in this time, or `also` can be read (-1: nothing else is waited for). Fails when the engine is
-  // gone, or says what is no message.
+  // nullopt: none came in this time, or `also` can be read (-1: nothing else is waited for). Fails when the engine is
+  // gone, or sends something that is not a message.
   Result<std::optional<Incoming>> Receive(std::chrono::milliseconds limit, int also = -1);
   Result<void> Send(Connection connection, const TtrpcFrame& frame);
 
  private:
-  // What has arrived whole already.
+  // The next message that has already arrived whole.
   Result<std::optional<Incoming>> Take();
 
   UniqueFd fd_;

@@ -1,7 +1,6 @@
-// xschedd-nri: the plugin for containerd and CRI-O. Options and the loop that connects again.
+// xschedd-nri: the plugin for containerd and CRI-O. Options, and the loop that reconnects.
 #include <unistd.h>
 
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -33,20 +32,14 @@ void Print(const std::string& line) {
   std::fprintf(stderr, "xschedd-nri: %s\n", line.c_str());
 }
 
-std::string OwnPath() {
-  char path[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path));
-  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
-}
-
-// A shim that is installed later counts, too, where it was named.
+// If there is no shim yet, where it will be when it is installed.
 std::string ShimOf(const Options& options) {
   if (!options.shim.empty()) return options.shim;
-  const auto found = ctl::FindShim("", ctl::ShimCandidates(OwnPath(), XSCHEDD_LIBRARY_DIR));
+  const auto found = ctl::FindShim("", ctl::ShimCandidates(ctl::OwnPath(), XSCHEDD_LIBRARY_DIR));
   return found ? *found : std::string(XSCHEDD_LIBRARY_DIR) + "/xschedd/" + ctl::kShimName;
 }
 
-// Says what keeps it from the engine once, not each second.
+// Prints why it cannot reach the engine once, not each second.
 [[noreturn]] void Run(const Options& options) {
   NodePaths paths{RuntimeDir(options.runtime_dir), options.config, ShimOf(options), options.kubelet_dir};
   DaemonClaims claims(paths.runtime_dir);
@@ -54,7 +47,7 @@ std::string ShimOf(const Options& options) {
   std::string said;
   for (;;) {
     Error fault;
-    if (auto fd = ConnectUnix(options.socket, UnixSocket::kBlocking); fd) {
+    if (auto fd = ConnectTo(options.socket, UnixSocket::kBlocking); fd) {
       Link link(std::move(*fd));
       fault = Serve(link, options.index, plugin, [&] {
         Print("serves the container engine at " + options.socket);
@@ -83,16 +76,16 @@ int Main(int argc, char** argv) {
                    "the daemon's folder, as containers' mounts name it; default: "
                    "$XSCHEDD_RUNTIME_DIR, else /run/xschedd");
   syntax.AddOption("--shim", options.shim,
-                   "the shim on the node, if not the installed one; the configuration goes before it");
+                   "the shim on the node, if not the installed one; the configuration takes precedence");
   syntax.AddOption("--kubelet-dir", options.kubelet_dir,
-                   "the kubelet's folder, where annotations of running pods are read", {.shows_default = true});
-  syntax.AddOption("--index", options.index, "two digits: its place among the engine's plugins",
+                   "the kubelet's folder, where the annotations of running pods are read", {.shows_default = true});
+  syntax.AddOption("--index", options.index, "two digits: the plugin's place among the engine's plugins",
                    {.shows_default = true});
-  syntax.AddFlag("--check-config", options.checks_config, "say whether the configuration is good, and end");
+  syntax.AddFlag("--check-config", options.checks_config, "check the configuration, and exit");
   syntax.SetVersion(std::string("xschedd-nri ") + XSCHEDD_VERSION);
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   if (!IsIndex(options.index)) {
-    Print("\"" + options.index + "\" is no place among plugins; give two digits, such as 10");
+    Print("\"" + options.index + "\" is not an index; give two digits, such as 10");
     return kExitUsage;
   }
   const auto settings = LoadSettings(options.config);
@@ -102,7 +95,7 @@ int Main(int argc, char** argv) {
     std::printf("%s: good\n", options.config.c_str());
     return 0;
   }
-  // gRPC's own messages say nothing more than what is printed here.
+  // gRPC's own messages add nothing to what is printed here.
   ::setenv("GRPC_VERBOSITY", "NONE", 0);
   Run(options);
 }

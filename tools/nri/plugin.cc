@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kRetry{1};
 // How soon a daemon that has lost the claims gets them again.
-constexpr std::chrono::seconds kLook{2};
+constexpr std::chrono::seconds kCompareInterval{2};
 constexpr std::string_view kPreloadVariable = "LD_PRELOAD=";
 
 constexpr std::int32_t Bit(api::Event event) {
@@ -98,30 +98,31 @@ Answer Plugin::Handle(std::string_view method, const std::string& payload) {
   }
   if (method == "Shutdown") return {};
   const api::Event event = EventOf(method);
-  if (event == api::UNKNOWN) return {Answer::kUnimplemented, "xschedd-nri has no such call", {}};
+  if (event == api::UNKNOWN) return {Answer::kUnimplemented, "xschedd-nri does not have this call", {}};
   return With<api::ContainerRequest>(payload, [&](const auto& request) {
     HandleEvent(event, request.pod(), request.container());
     return api::Empty();
   });
 }
 
-// Read anew for each container, so that a change (a ConfigMap's, too) counts for the next one.
+// Read again for each container, so that a change (also of a ConfigMap) applies to the next one.
 const Settings& Plugin::CurrentSettings() {
   auto settings = LoadSettings(paths_.settings);
   const std::string fault = settings ? "" : settings.error().Line();
-  if (fault != settings_fault_ && !fault.empty()) say_(fault + "; what counted before still does");
+  if (fault != settings_fault_ && !fault.empty()) say_(fault + "; the previous settings still apply");
   settings_fault_ = fault;
   if (settings) settings_ = std::move(*settings);
   return settings_;
 }
 
-// The pod's annotations as they are now, where the kubelet keeps a file of them; says once why one cannot be read.
+// Replaces the annotations by the current ones, where the kubelet keeps a file of them; reports once why one cannot be
+// read. False: they are as they were.
 bool Plugin::ReadAnnotations(api::PodSandbox& pod) {
   const auto read = files_.Follow(pod.uid());
   std::string& said = file_faults_[pod.uid()];
   if (!read) {
     const std::string fault = read.error().Line();
-    if (fault != said) say_(PodText(pod) + ": " + fault + "; what it had before still counts");
+    if (fault != said) say_(PodText(pod) + ": " + fault + "; its previous annotations still apply");
     said = fault;
     return false;
   }
@@ -151,21 +152,21 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& created, cons
   for (const std::string& line : plan.lines)
     say_(line);
   if (!plan.touches) return ForgetUnused(pod.uid()), response;
-  const auto let_through = [&](const std::string& why) {
+  const auto leave_alone = [&](const std::string& why) {
     say_(ContainerText(pod, container) + " starts without xschedd: " + why);
     ForgetUnused(pod.uid());
     return response;
   };
-  if (plan.claim.name().empty()) return let_through("its id is none that a claim can be named by");
+  if (plan.claim.name().empty()) return leave_alone("its id cannot name a claim");
   const std::string& shim = settings.shim.empty() ? paths_.shim : settings.shim;
   if (shim.empty() || ::access(shim.c_str(), R_OK) != 0)
-    return let_through("the shim is not there: " + (shim.empty() ? std::string(ctl::kShimName) : shim));
+    return leave_alone("there is no shim: " + (shim.empty() ? std::string(ctl::kShimName) : shim));
   const Result<std::string> preload = ctl::ComposePreload(shim, PreloadOf(container));
-  if (!preload) return let_through(preload.error().Line());
+  if (!preload) return leave_alone(preload.error().Line());
   if (const Result<void> put = claims_.Put(plan.claim); !put) {
-    // It may have been put all the same.
+    // It may have been put nevertheless.
     ended_.insert(plan.claim.name());
-    return let_through(put.error().Line());
+    return leave_alone(put.error().Line());
   }
   ended_.erase(plan.claim.name());
   live_[container.id()] = {pod, Trimmed(container), plan.claim, plan.lines, {}};
@@ -173,11 +174,11 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& created, cons
   return response;
 }
 
-// As the CDI specification has them, but the socket is the claim's.
+// As in the CDI specification, but with the claim's socket.
 void Plugin::Adjust(const api::Container& container, const std::string& claim, const std::string& shim,
                     const std::string& preload, api::ContainerAdjustment& adjustment) const {
   const auto mount = [&](const std::string& source, const std::string& destination) {
-    // What is mounted there, as by a hostPath or a CDI device, gives way.
+    // This mount replaces another one there, such as that of a hostPath or a CDI device.
     for (const api::Mount& there : container.mounts())
       if (there.destination() == destination) adjustment.add_mounts()->set_destination("-" + destination);
     api::Mount& added = *adjustment.add_mounts();
@@ -195,7 +196,7 @@ void Plugin::Adjust(const api::Container& container, const std::string& claim, c
   variable.set_value(preload);
 }
 
-// A container that was created without the plugin has none of its mounts, and no use for a claim.
+// A container that was created without the plugin has none of its mounts, and needs no claim.
 void Plugin::Remember(const api::Container& container) {
   Live& live = synced_[container.id()];
   live.container = Trimmed(container);
@@ -319,16 +320,16 @@ bool Plugin::DeleteNext() {
 
 std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now) {
   // First, so that what wakes the plugin is read.
-  FollowChanges(now >= next_look_);
+  FollowChanges(now >= next_compare_);
   const auto until = [&](auto time) { return std::chrono::ceil<std::chrono::milliseconds>(time - now); };
   if (now < next_try_) return until(next_try_);
-  if (now >= next_look_ && !live_.empty()) must_compare_ = true;
-  if (!must_compare_ && to_put_.empty() && ended_.empty()) return until(std::max(next_look_, now + kRetry));
+  if (now >= next_compare_ && !live_.empty()) must_compare_ = true;
+  if (!must_compare_ && to_put_.empty() && ended_.empty()) return until(std::max(next_compare_, now + kRetry));
   // One call of the daemon each time: a pod may be waiting to be created.
   bool is_done = true;
   if (must_compare_) {
     is_done = CompareWithDaemon();
-    next_look_ = now + kLook;
+    next_compare_ = now + kCompareInterval;
   } else if (!to_put_.empty() && (ended_.empty() || !deletes_next_)) {
     is_done = PutNext();
   } else {

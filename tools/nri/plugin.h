@@ -1,7 +1,7 @@
 // What the plugin does with the engine's calls: a claim, its mounts and LD_PRELOAD for a container that is created, and
 // the claim's end when the container is gone. A claim follows its pod's annotations where the kubelet keeps a file of
-// them. It answers each call soon, and never refuses a container: what cannot be
-// done is said in a line, and the container is as without xschedd. Thread rule: one thread.
+// them. It answers each call soon, and never refuses a container: if
+// something cannot be done, a line says so, and the container starts as without xschedd. Thread rule: one thread.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace xschedd::nri {
 
-// Of ttrpc: a status as gRPC numbers them, and the response.
+// A ttrpc response: a status with gRPC's numbers, and the payload.
 struct Answer {
   enum Code { kOk = 0, kInvalidArgument = 3, kResourceExhausted = 8, kUnimplemented = 12 };
   Code code = kOk;
@@ -44,19 +44,19 @@ class Plugin {
   // A call of the service nri.pkg.api.v1alpha1.Plugin.
   Answer Handle(std::string_view method, const std::string& payload);
 
-  // Between calls: does one of the things that no call waits for, such as deleting a claim. Returns how long there is
-  // nothing to do.
+  // Between calls: does one of the things that no call waits for, such as deleting a claim. Returns for how long
+  // there is nothing more to do.
   std::chrono::milliseconds Work(std::chrono::steady_clock::time_point now);
-  // When it can be read there is something to do at once; -1: there is no such thing.
+  // When it can be read, Work has something to do at once; -1: there is no such descriptor.
   int WakeFd() const { return files_.Fd(); }
 
  private:
   struct Live {
     api::PodSandbox pod;             // what names it, and its annotations for xschedd
     api::Container container;        // what names it
-    v1::Claim claim;                 // unnamed: it is not known that it has one
-    std::vector<std::string> lines;  // what was said of its annotations last
-    std::string fault;               // why its claim could not be put again, as it was said
+    v1::Claim claim;                 // without a name: it may have none
+    std::vector<std::string> lines;  // what was last reported about its annotations
+    std::string fault;               // why its claim could not be put again, as last reported
   };
 
   api::CreateContainerResponse Create(const api::PodSandbox& pod, const api::Container& container);
@@ -73,7 +73,7 @@ class Plugin {
   void ForgetUnused(const std::string& pod_uid);
   void FollowChanges(bool every);
   void Renew(const std::string& id, Live& live);
-  // Of what waits, each in its turn. False: it did not succeed, and still waits.
+  // The next one that waits. False: it failed, and still waits.
   bool PutNext();
   bool DeleteNext();
 
@@ -81,18 +81,18 @@ class Plugin {
   Claims& claims_;
   Say say_;
   Settings settings_;
-  std::string settings_fault_;          // what was said last
+  std::string settings_fault_;          // what was last reported
   std::map<std::string, Live> live_;    // by container: those that have, or may have, a claim
-  std::map<std::string, Live> synced_;  // the same, of a list that has not arrived whole
+  std::map<std::string, Live> synced_;  // the same, of a list that is still arriving
   std::map<std::string, api::PodSandbox> synced_pods_;
   std::set<std::string> ended_;   // claims to delete
   std::set<std::string> to_put_;  // containers whose claims have changed, or the daemon has lost
   std::string tried_;             // of these, the last one
   bool deletes_next_ = false;
   PodFiles files_;
-  std::map<std::string, std::string> file_faults_;  // by pod's uid: what was said last
-  bool must_compare_ = false;                       // claims of containers that are gone may be left
-  std::chrono::steady_clock::time_point next_look_{};
+  std::map<std::string, std::string> file_faults_;  // by pod's uid: what was last reported
+  bool must_compare_ = false;                       // claims of containers that are gone may remain
+  std::chrono::steady_clock::time_point next_compare_{};
   std::chrono::steady_clock::time_point next_try_{};
 };
 

@@ -19,10 +19,10 @@ namespace {
 // Kubernetes allows 256 KiB of annotations; quoted they may be longer.
 constexpr std::size_t kMaxAnnotationsBytes = std::size_t{2} << 20;
 constexpr std::size_t kMaxUidBytes = 128;
-// Other things change paths meanwhile, and the kernel then wants to be asked again.
+// The kernel returns EAGAIN if a path changed meanwhile.
 constexpr int kAttempts = 8;
 
-// A folder's name, whatever is in it.
+// It names a folder, so it must not contain a path.
 bool IsUid(const std::string& uid) {
   const auto is_fine = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
@@ -46,10 +46,10 @@ tl::unexpected<Error> CannotOpen() {
   switch (errno) {
     case ENOSYS:
       return Fail("this kernel has no openat2, so the annotations of running pods are not followed",
-                  "take Linux 5.6 or later");
+                  "use Linux 5.6 or later");
     case EXDEV:
     case ELOOP:
-      return Fail("a link leads out of its volume " + std::string(kAnnotationsVolume), "see who can write there");
+      return Fail("a link leads out of its volume " + std::string(kAnnotationsVolume), "check who can write there");
     case ENOENT:
       return Fail("its volume " + std::string(kAnnotationsVolume) + " has no file \"" + kAnnotationsFile + "\"",
                   "give that path in the volume's items");
@@ -61,8 +61,8 @@ tl::unexpected<Error> CannotOpen() {
 Result<std::string> ReadWhole(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-    return Fail("\"" + std::string(kAnnotationsFile) + "\" in its volume is no regular file",
-                "see who can write there");
+    return Fail("\"" + std::string(kAnnotationsFile) + "\" in its volume is not a regular file",
+                "check who can write there");
   std::string text;
   std::array<char, 16'384> part;
   for (;;) {
@@ -71,7 +71,7 @@ Result<std::string> ReadWhole(int fd) {
     if (count < 0) return CannotOpen();
     if (count == 0) return text;
     text.append(part.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMaxAnnotationsBytes) return Fail("its annotations have more than 2 MiB", "make them shorter");
+    if (text.size() > kMaxAnnotationsBytes) return Fail("its annotations are longer than 2 MiB", "make them shorter");
   }
 }
 
@@ -80,11 +80,11 @@ Result<std::string> ReadWhole(int fd) {
 PodFiles::PodFiles(std::string kubelet_dir)
     : kubelet_dir_(std::move(kubelet_dir)), inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
-// A watch keeps no volume from being unmounted; an open descriptor of it would.
+// A watch does not keep the volume from being unmounted; an open descriptor would.
 int PodFiles::Watch(int folder) {
   if (!inotify_.IsValid()) return -1;
   const std::string path = "/proc/self/fd/" + std::to_string(folder);
-  // The kubelet renames a link onto another when it has written all files.
+  // When it has written all files, the kubelet renames a link over another.
   return ::inotify_add_watch(inotify_.Get(), path.c_str(), IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
 }
 

@@ -19,7 +19,7 @@ TtrpcFrame Registration(const std::string& index) {
   return {1, TtrpcFrame::kRequest, 0, request.SerializeAsString()};
 }
 
-// What the engine says to the registration.
+// The engine's answer to the registration.
 Result<void> CheckResponse(const TtrpcFrame& frame) {
   ttrpc::Response response;
   if (!response.ParseFromString(frame.data)) return Fail("the container engine's answer cannot be read");
@@ -33,7 +33,7 @@ TtrpcFrame ResponseTo(const TtrpcFrame& frame, Plugin& plugin) {
   if (!request.ParseFromString(frame.data)) {
     answer = {Answer::kInvalidArgument, "the request cannot be read", {}};
   } else if (request.service() != kPluginService) {
-    answer = {Answer::kUnimplemented, "xschedd-nri has no such service", {}};
+    answer = {Answer::kUnimplemented, "xschedd-nri does not have this service", {}};
   } else {
     answer = plugin.Handle(request.method(), request.payload());
   }

@@ -12,7 +12,7 @@ namespace xschedd::nri {
 inline constexpr char kPluginName[] = "xschedd";
 
 // Registers the plugin under `index` ("00" to "99", the order among plugins), and serves the engine's calls until the
-// connection ends, which is always a failure. `on_ready` is called when the engine has taken the plugin.
+// connection ends, which is always a failure. `on_ready` is called when the engine has accepted the plugin.
 Error Serve(Link& link, const std::string& index, Plugin& plugin, const std::function<void()>& on_ready);
 
 }  // namespace xschedd::nri

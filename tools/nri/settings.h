@@ -20,7 +20,7 @@ struct NamespaceSettings {
 };
 
 struct Settings {
-  std::string shim;  // its path on the node; empty: that of the installation
+  std::string shim;  // its path on the node; empty: the installed one
   NamespaceSettings other;
   std::map<std::string, NamespaceSettings> namespaces;
 
@@ -30,9 +30,9 @@ struct Settings {
   }
 };
 
-// `file` is its name in errors. Fails with the first mistake: file, line, cause.
+// `file` is its name in errors. Fails on the first mistake, with its place, cause and remedy.
 Result<Settings> ParseSettings(const std::string& text, const std::string& file);
-// A file that is not there is as an empty one.
+// A missing file counts as an empty one.
 Result<Settings> LoadSettings(const std::string& path);
 
 }  // namespace xschedd::nri

@@ -13,7 +13,7 @@ namespace xschedd::nri {
 namespace {
 
 constexpr std::string_view kPrefix = kAnnotationPrefix;
-constexpr std::string_view kWords[] = {"priority", "weight", "latency", "group"};
+constexpr std::string_view kNames[] = {"priority", "weight", "latency", "group"};
 constexpr std::size_t kIdBytes = 32;  // of the container's id: 128 bits
 constexpr std::size_t kShownBytes = 64;
 constexpr std::size_t kMaxLabelValueBytes = 253;  // of a pod's name in Kubernetes
@@ -22,7 +22,7 @@ bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-// Safe in a log line, and as a label: who writes a pod may have written anything.
+// Safe in a log line, and as a label: a pod's author may have written anything.
 std::string Clean(std::string_view text, std::size_t limit) {
   std::string clean(text.substr(0, limit));
   std::replace_if(
@@ -65,8 +65,8 @@ class Translator {
 
  private:
   // The container's own, else the pod's.
-  std::optional<Annotation> Find(std::string_view word) {
-    const std::string general = std::string(kPrefix) + std::string(word);
+  std::optional<Annotation> Find(std::string_view name) {
+    const std::string general = std::string(kPrefix) + std::string(name);
     for (const std::string& key : {general + ".container." + container_.name(), general}) {
       const auto found = pod_.annotations().find(key);
       if (found == pod_.annotations().end()) continue;
@@ -78,10 +78,10 @@ class Translator {
 
   void Say(const std::string& what) { plan_.lines.push_back(ContainerText(pod_, container_) + ": " + what); }
   void SayWrong(const Annotation& annotation, const Error& error) {
-    Say(Clean(annotation.key, kPrefix.size() + kShownBytes) + ": " + error.Line() + "; it runs without");
+    Say(Clean(annotation.key, kPrefix.size() + kShownBytes) + ": " + error.Line() + "; it is ignored");
   }
-  void SayAbove(const char* what, std::int64_t asked, std::int64_t ceiling) {
-    Say(std::string(what) + " " + std::to_string(asked) + " is above " + std::to_string(ceiling) +
+  void SayAbove(const char* what, std::int64_t requested, std::int64_t ceiling) {
+    Say(std::string(what) + " " + std::to_string(requested) + " is above " + std::to_string(ceiling) +
         ", the ceiling of namespace " + Clean(pod_.namespace_(), kShownBytes) + "; it gets " + std::to_string(ceiling));
   }
 
@@ -111,7 +111,7 @@ class Translator {
     plan_.claim.set_latency(std::string(LatencyText(*latency)));
   }
 
-  // Groups of one name in two namespaces are two: nobody joins a stranger's by knowing its name.
+  // Groups of the same name in two namespaces are different ones: nobody joins another's group by knowing its name.
   void ReadGroup() {
     const auto found = Find("group");
     if (!found) return;
@@ -124,21 +124,21 @@ class Translator {
     plan_.claim.set_group(group);
   }
 
-  // A mistyped word would else be found by nobody.
+  // Otherwise nobody would notice a mistyped name.
   void FindUnknown() {
     std::vector<std::string> unknown;
     for (const auto& [key, value] : pod_.annotations()) {
       if (!StartsWith(key, kPrefix)) continue;
       const std::string_view rest = std::string_view(key).substr(kPrefix.size());
-      const auto fits = [&](std::string_view word) {
-        return rest == word || StartsWith(rest, std::string(word) + ".container.");
+      const auto fits = [&](std::string_view name) {
+        return rest == name || StartsWith(rest, std::string(name) + ".container.");
       };
-      if (!std::any_of(std::begin(kWords), std::end(kWords), fits)) unknown.push_back(key);
+      if (!std::any_of(std::begin(kNames), std::end(kNames), fits)) unknown.push_back(key);
     }
     if (unknown.empty()) return;
     is_annotated_ = true;
-    const std::string& least = *std::min_element(unknown.begin(), unknown.end());
-    Say("there is no annotation " + Quoted(least) + "; xschedd.io/ has priority, weight, latency and group");
+    const std::string& first = *std::min_element(unknown.begin(), unknown.end());
+    Say("there is no annotation " + Quoted(first) + "; xschedd.io/ has priority, weight, latency and group");
   }
 
   void Label(const char* name, const std::string& value) {
@@ -188,7 +188,7 @@ std::string SettingsText(const v1::Claim& claim) {
   if (claim.has_weight()) add("weight", std::to_string(claim.weight()));
   if (!claim.latency().empty()) add("latency", claim.latency());
   if (!claim.group().empty()) add("group", claim.group());
-  return text.empty() ? "nothing of its own" : text;
+  return text.empty() ? "no settings of its own" : text;
 }
 
 std::string PodText(const api::PodSandbox& pod) {

@@ -1,9 +1,10 @@
 // From a container of a pod to a claim: what the pod's annotations ask for, in the bounds of its namespace.
 //
 //   xschedd.io/priority, /weight, /latency, /group      of all containers of the pod
-//   xschedd.io/priority.container.NAME, ...              of container NAME; goes before the former
+//   xschedd.io/priority.container.NAME, ...              of container NAME; takes precedence
 //
-// Touched are containers that are annotated, and those that ask for a GPU: they are bounded, too. Thread rule: pure.
+// Containers that are annotated are changed, and so are those that ask for a GPU: bounds apply to them, too. Thread
+// rule: pure.
 #pragma once
 
 #include <string>
@@ -19,15 +20,15 @@ inline constexpr char kClaimPrefix[] = "nri-";
 inline constexpr char kAnnotationPrefix[] = "xschedd.io/";
 
 struct Plan {
-  bool touches = false;
-  v1::Claim claim;                 // with a socket; also of a container that it does not touch
-  std::vector<std::string> lines;  // what the pod asked for in vain, one line each
+  bool touches = false;            // the container is to be changed
+  v1::Claim claim;                 // with a socket; also for a container that is not changed
+  std::vector<std::string> lines;  // what the pod asked for and does not get, one line each
 };
 
-// The claim's name, of the container's id; empty: that is no id.
+// The name of the claim of the container with this id; empty: that is not an id.
 std::string ClaimName(const std::string& container_id);
 
-// By device node, CDI name, or the variable by which NVIDIA's and AMD's runtimes are asked.
+// By device node, CDI name, or the variable that NVIDIA's and AMD's container runtimes read.
 bool AsksForGpu(const api::Container& container);
 
 Plan Translate(const api::PodSandbox& pod, const api::Container& container, const Settings& settings);

@@ -1,4 +1,4 @@
-// Connecting to a Unix socket by its path, without waiting. Thread rule: pure system calls.
+// Connects to a Unix socket by its path, without waiting. Thread rule: pure system calls.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace xschedd::nri {
 
 enum class UnixSocket { kBlocking, kNonBlocking };
 
-// The socket blocks, or does not, after it is connected.
-Result<UniqueFd> ConnectUnix(const std::string& path, UnixSocket mode);
+// `mode`: of the connected socket.
+Result<UniqueFd> ConnectTo(const std::string& path, UnixSocket mode);
 
 }  // namespace xschedd::nri

@@ -137,7 +137,7 @@ TEST_CASE("the kubelet's file is read as Go quotes") {
     INFO(wrong);
     CHECK_FALSE(ParseAnnotations(wrong));
   }
-  CHECK(ParseAnnotations("a=\"1\"\nb").error().what == "line 2 is no annotation, KEY=\"VALUE\"");
+  CHECK(ParseAnnotations("a=\"1\"\nb").error().what == "line 2 is not an annotation, KEY=\"VALUE\"");
 }
 
 TEST_CASE("a change of the file is told once, and what is forgotten is not told") {
@@ -187,13 +187,13 @@ TEST_CASE("only a file of the kubelet's own volume is read") {
   CHECK(Value(files).find("has no file") != std::string::npos);
   // A pipe would block who opens it.
   REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
-  CHECK(Value(files).find("no regular file") != std::string::npos);
+  CHECK(Value(files).find("is not a regular file") != std::string::npos);
   fs::remove(file);
   fs::create_directory(file);
-  CHECK(Value(files).find("no regular file") != std::string::npos);
+  CHECK(Value(files).find("is not a regular file") != std::string::npos);
   fs::remove(file);
   std::ofstream(file) << std::string((2 << 20) + 1, 'x');
-  CHECK(Value(files).find("more than 2 MiB") != std::string::npos);
+  CHECK(Value(files).find("longer than 2 MiB") != std::string::npos);
   for (const char* const uid : {"", "..", "../pods", "a/b", "."}) {
     const auto read = files.Follow(uid);
     REQUIRE(read);
@@ -247,7 +247,7 @@ TEST_CASE("a live change of the annotation is the claim's, in the same bounds") 
   }
   CHECK(node.claims.there[kContainerClaim].priority() == -7);
   REQUIRE(node.said.size() == 1);
-  CHECK(node.said[0].find("pod ml/web-1: line 1 is no annotation") == 0);
+  CHECK(node.said[0].find("pod ml/web-1: line 1 is not an annotation") == 0);
 }
 
 TEST_CASE("a container that is started again, and a plugin that is, have the annotations of now") {
