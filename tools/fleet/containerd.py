@@ -213,7 +213,7 @@ class Fleet:
         pod = self.client("wrong", {"xschedd.io/priority": "urgent"})
         self.has(pod, 0, self.of(pod)["priority_source"])
         self.said('pod ml/wrong, container main: xschedd.io/priority: "urgent" is not a priority; '
-                  "give a number from -100 to 100; it runs without")
+                  "give a number from -100 to 100; it is ignored")
         self.end(pod)
 
     def a_pod_that_asks_for_a_gpu_is_bounded(self):

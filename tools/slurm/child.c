@@ -35,12 +35,12 @@ static void become(char* const arguments[], char* const environment[], int outpu
   setpgid(0, 0);
   for (int number = 1; number < NSIG; ++number)
     sigaction(number, &standard, NULL);
-  /* At the end of a step, Slurm ends what slurmstepd has started. */
+  /* At the end of a step, Slurm sends SIGTERM to what slurmstepd has started. */
   sigaction(SIGTERM, &ignored, NULL);
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   int input = open("/dev/null", O_RDONLY);
-  /* Above 2 first: the caller may have closed its own standard streams. */
+  /* First moved above 2: the caller may have closed its own standard streams. */
   int safe = fcntl(output, F_DUPFD, 3);
   if (input >= 0) dup2(input, STDIN_FILENO);
   dup2(safe, STDOUT_FILENO);
@@ -50,7 +50,7 @@ static void become(char* const arguments[], char* const environment[], int outpu
   _exit(CANNOT_EXECUTE);
 }
 
-/* Reads until the other end is closed; false: the time is over first. */
+/* Reads until the other end is closed. False: the time ran out. */
 static int read_until(int fd, long long end, char* text, size_t size) {
   size_t length = 0;
   char dropped[512];
@@ -71,7 +71,7 @@ static int read_until(int fd, long long end, char* text, size_t size) {
   }
 }
 
-/* Waits for the child to end; false: the time is over first. */
+/* Waits for the child to end. False: the time ran out. */
 static int wait_until(pid_t child, long long end, int* status) {
   const struct timespec pause = {.tv_nsec = 2000000};
   for (;;) {

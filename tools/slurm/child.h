@@ -7,8 +7,8 @@
 
 /* Runs arguments[0], an absolute path, with this environment and nothing else of the caller's: no descriptors, signal
  * mask or handlers; it ignores SIGTERM. Both of its streams go to `text` (of `size` bytes, always terminated; the rest
- * is dropped). After `limit_ms` the program and what it started are killed. 0: it ended in time, and its exit status is
- * in *status. Otherwise errno's number: ETIMEDOUT for the time limit. */
+ * is dropped). After `limit_ms` the program and what it started are killed. Returns 0 if it ended in time; its exit
+ * status is then in *status. Otherwise errno's number, ETIMEDOUT for the time limit. */
 __attribute__((visibility("hidden"))) int child_run(char* const arguments[], char* const environment[], int limit_ms,
                                                     char* text, size_t size, int* status);
 

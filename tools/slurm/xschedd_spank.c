@@ -1,8 +1,8 @@
 /* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority to srun, sbatch and salloc. In slurmstepd, as root, it has
  * `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the tasks the shim,
  * and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be compiled for each
- * release of Slurm, and slurmstepd is no place for gRPC. Nothing here fails a job: every hook returns success, and what
- * goes wrong is one line in the job's standard error.
+ * release of Slurm, and gRPC does not belong in slurmstepd. Nothing here fails a job: every hook returns success, and an
+ * error is one line in the job's standard error.
  *
  * In plugstack.conf: `optional libxschedd-spank.so [xschedctl=FILE] [path=FOLDERS] [limits=FILE] [limit_ms=N]`.
  *
@@ -30,20 +30,20 @@
 
 SPANK_PLUGIN(xschedd, 1)
 
-/* Slurm's numbers for what are not numbered steps; spank.h has no names for them. */
+/* Slurm's numbers of steps that have none of their own; spank.h has no names for them. */
 static const uint32_t STEP_BATCH = 0xfffffffb, STEP_EXTERN = 0xfffffffc, STEP_INTERACTIVE = 0xfffffffa;
-enum { MAX_LIMIT_MS = 10000, MAX_WISH = 64 };
+enum { MAX_LIMIT_MS = 10000, MAX_REQUEST = 64 };
 
 static struct {
   char xschedctl[PATH_MAX];
-  char path[1024];       /* where squeue is searched */
+  char path[1024];       /* where squeue is looked for */
   char limits[PATH_MAX]; /* empty: xschedctl's own default */
   int limit_ms;
 } settings = {"/usr/bin/xschedctl", "/usr/local/bin:/usr/bin:/bin", "", 2000};
 
-static char wish[MAX_WISH + 1]; /* of --gpu-priority */
+static char requested[MAX_REQUEST + 1]; /* of --gpu-priority */
 static int has_begun;           /* this step's claim is to be removed */
-static char cgroup[PATH_MAX];   /* the tasks' own, if Slurm has none that the daemon sees */
+static char cgroup[PATH_MAX];   /* of the tasks, if Slurm makes none that the daemon sees */
 static char answer[8192];       /* lines of `slurm begin` that are still to be shown to the user */
 
 static int is_number_or_word(const char* text) {
@@ -55,13 +55,13 @@ static int is_number_or_word(const char* text) {
   return end != text && *end == '\0' && errno == 0 && number >= -100 && number <= 100;
 }
 
-/* Where a job is only submitted, its log is not seen yet, so that the terminal has the line, too. */
+/* Whoever submits a job does not see its log yet, so the terminal shows the line, too. */
 static int on_option(int value, const char* text, int remote) {
   (void)value;
-  snprintf(wish, sizeof wish, "%s", text == NULL ? "" : text);
-  if (!remote && spank_context() == S_CTX_ALLOCATOR && !is_number_or_word(wish))
+  snprintf(requested, sizeof requested, "%s", text == NULL ? "" : text);
+  if (!remote && spank_context() == S_CTX_ALLOCATOR && !is_number_or_word(requested))
     slurm_error("xschedd: --gpu-priority=%s is not low, normal, high or a number from -100 to 100; it has no effect",
-                wish);
+                requested);
   return 0;
 }
 
@@ -82,7 +82,7 @@ static void read_settings(int count, char** words) {
       long number = strtol(word + 9, NULL, 10);
       if (number > 0 && number <= MAX_LIMIT_MS) settings.limit_ms = (int)number;
     } else if (spank_context() == S_CTX_SLURMD) {
-      slurm_error("xschedd: plugstack.conf: \"%s\" is no setting; it has no effect", word);
+      slurm_error("xschedd: plugstack.conf: \"%s\" is not a setting; it has no effect", word);
     }
   }
 }
@@ -112,7 +112,7 @@ static void step_name(uint32_t step, char* text, size_t size) {
     snprintf(text, size, "%u", step);
 }
 
-/* Runs `xschedctl slurm VERB` for this step. What it printed is in `text`; what kept it from ending is appended. */
+/* Runs `xschedctl slurm VERB` for this step. Its output is in `text`, followed by a line if it failed. */
 static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t size) {
   char job[16], step[16], uid[16], path[sizeof settings.path + 8], conf[PATH_MAX + 16];
   uint32_t job_id = 0, step_id = 0;
@@ -145,9 +145,9 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
       arguments[n++] = settings.limits;
     }
   }
-  char option[MAX_WISH + 32];
-  if (is_begin && wish[0] != '\0') {
-    snprintf(option, sizeof option, "--gpu-priority=%s", wish);
+  char option[MAX_REQUEST + 32];
+  if (is_begin && requested[0] != '\0') {
+    snprintf(option, sizeof option, "--gpu-priority=%s", requested);
     arguments[n++] = option;
   }
   arguments[n] = NULL;
@@ -173,7 +173,7 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
     snprintf(text, size, "trouble %s ended with %d%s\n", settings.xschedctl, status, effect);
 }
 
-/* The shim before what the user preloads already. */
+/* Puts the shim before what the user already preloads. */
 static void add_preload(spank_t spank, const char* shim) {
   static char old[64 * 1024], all[sizeof old + PATH_MAX + 2];
   spank_err_t found = spank_getenv(spank, "LD_PRELOAD", old, sizeof old);
@@ -185,7 +185,7 @@ static void add_preload(spank_t spank, const char* shim) {
   spank_setenv(spank, "LD_PRELOAD", all, 1);
 }
 
-/* Takes the line's word off if it is this; the line's rest, or NULL. */
+/* The rest of the line if it begins with this word; else NULL. */
 static const char* after(const char* line, const char* word) {
   size_t length = strlen(word);
   return strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
@@ -214,7 +214,7 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char** words) {
   return ESPANK_SUCCESS;
 }
 
-/* The first hook whose messages the user sees. What is the same on every node, only the first says. */
+/* The first hook whose messages the user sees. Only the first node prints what is the same on every node. */
 int slurm_spank_user_init(spank_t spank, int count, char** words) {
   uint32_t node = 0;
   (void)count;
