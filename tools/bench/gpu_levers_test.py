@@ -241,9 +241,9 @@ class LeverGoals(unittest.TestCase):
                 for sign, word in ((-1, "met"), (1, "MISSED")):
                     ours = way(10 * (p50 + sign * 0.001), 20 * (p99 + sign * 0.001), dict.fromkeys(kept, others - sign * 0.001))
                     lines = self.lines(f"time-sliced {name}", **ways, xschedd=ours)
-                    told = [line for line in lines if line.startswith("goal, ") and " least " not in line]
-                    self.assertGreaterEqual(len(told), 3)
-                    self.assertTrue(all(line.endswith(f": {word}") for line in told), told)
+                    goals = [line for line in lines if line.startswith("goal, ") and " least " not in line]
+                    self.assertGreaterEqual(len(goals), 3)
+                    self.assertTrue(all(line.endswith(f": {word}") for line in goals), goals)
 
     def test_every_scenario_has_a_goal_on_both_substrates(self) -> None:
         for name in scenarios.SCENARIOS:
@@ -290,7 +290,7 @@ class LeverGoals(unittest.TestCase):
 
     def test_a_way_that_was_left_out_is_named(self) -> None:
         lines = self.lines("time-sliced bert", alone=way(1, 1), native=way(1, 1, {"bert64": 1.0}), xschedd=way(1, 1, {"bert64": 1.0}))
-        self.assertEqual(lines[0], "goal, time-sliced bert: not reckoned: held not measured")
+        self.assertEqual(lines[0], "goal, time-sliced bert: not computed: held not measured")
         self.assertEqual(lever_goals.lines({"time-sliced native bert": {}}), [])
 
     def test_what_was_not_measured_is_not_met(self) -> None:
@@ -315,10 +315,10 @@ class NeverBehind(unittest.TestCase):
 
     def test_either_figure_of_a_latency_tells(self) -> None:
         native = way(10.0, 10.0, {"loop": 1.0}, (10.0, 10.0))
-        for ours, told in (((10.0, 11.0), True), ((11.0, 10.0), True), ((10.4, 10.4), False)):
+        for ours, is_reported in (((10.0, 11.0), True), ((11.0, 10.0), True), ((10.4, 10.4), False)):
             measured, same_host = ours
             line = self.behind(way(measured, 10.0, {"loop": 1.0}, (same_host, 10.0)), native=native)
-            self.assertEqual(bool(line), told, ours)
+            self.assertEqual(bool(line), is_reported, ours)
 
     def test_the_sum_says_in_how_many(self) -> None:
         good, bad = way(10.0, 10.0, {"loop": 1.0}), way(10.0, 10.0, {"loop": 0.5})

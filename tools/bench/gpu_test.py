@@ -106,7 +106,7 @@ class Waits(unittest.TestCase):
         own = [(1_900_000, 2_100_000, "own"), (2_400_000, 2_600_000, "own")]
         others = {"loop0": [(800_000, 1_300_000, "running"), (1_350_000, 1_750_000, "later"), (2_150_000, 2_250_000, "leak")],
                   "loop1": [(100_000, 200_000, "long ago")]}
-        request, = waits.take_apart([(1_000_000, 1.7)], own, others, told=[500_000, 1_100_000], shut=[1_150_000, 9_000_000])
+        request, = waits.analyse([(1_000_000, 1.7)], own, others, known=[500_000, 1_100_000], shut=[1_150_000, 9_000_000])
         self.assertAlmostEqual(request.others_before_ms, 0.3 + 0.4)
         self.assertAlmostEqual(request.idle_before_ms, 0.05 + 0.15)
         self.assertAlmostEqual(request.own_ms, 0.4)
@@ -115,7 +115,7 @@ class Waits(unittest.TestCase):
         self.assertAlmostEqual(request.after_ms, 0.1)
         self.assertAlmostEqual(request.first_left_ms, 0.3)
         self.assertEqual((request.later, request.tenants), (1, 1))
-        self.assertAlmostEqual(request.told_ms, 0.1)
+        self.assertAlmostEqual(request.known_ms, 0.1)
         self.assertAlmostEqual(request.shut_ms, 0.15)
         self.assertIn("running 500 µs of loop0", request.longest)
         parts = (request.others_before_ms, request.idle_before_ms, request.own_ms, request.others_between_ms,
@@ -130,12 +130,12 @@ class Waits(unittest.TestCase):
         self.assertEqual(waits.covered([], 0, 9), 0)
 
     def test_a_request_whose_kernels_were_lost_is_left_out(self) -> None:
-        self.assertEqual(waits.take_apart([(0, 1.0)], [(2 * MS, 3 * MS, "own")], {}), [])
+        self.assertEqual(waits.analyse([(0, 1.0)], [(2 * MS, 3 * MS, "own")], {}), [])
         self.assertEqual(waits.digest([]), {})
 
     def test_an_unknown_part_has_no_figure(self) -> None:
-        request, = waits.take_apart([(0, 1.0)], [(100, 200, "own")], {})
-        self.assertIsNone(waits.means([request])["told_ms"])
+        request, = waits.analyse([(0, 1.0)], [(100, 200, "own")], {})
+        self.assertIsNone(waits.means([request])["known_ms"])
         self.assertAlmostEqual(waits.means([request])["latency_ms"], 1.0)
 
 

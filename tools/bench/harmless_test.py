@@ -120,9 +120,9 @@ class Judging(unittest.TestCase):
         self.assertEqual([one.what for one in section.skipped], ["seed 2"])
 
     def test_a_run_without_xschedd_does_not_count(self):
-        found, skipped = self.judged({(TRACKED, 1): Outcome("a", absent="it was no client of the daemon")})
+        found, skipped = self.judged({(TRACKED, 1): Outcome("a", absent="it was not a client of the daemon")})
         self.assertEqual([(one.level, one.what) for one in found],
-                         [("warning", "tracked: 1 of 1 runs not counted, xschedd took no part: it was no client of the daemon")])
+                         [("warning", "tracked: 1 of 1 runs not counted, xschedd took no part: it was not a client of the daemon")])
         self.assertTrue(found[0].fix)
         self.assertFalse(skipped)
 
@@ -138,7 +138,7 @@ class Judging(unittest.TestCase):
                 {"pid": pid, "devices": [{"state": "idle", "submitted": 3, "held_ns": 5, **device}]}]}
         for way in harmless.WAYS:
             self.assertEqual(calls_runs.absence(answer(), 7, way), "")
-            self.assertIn("no client", calls_runs.absence(answer(pid=8), 7, way))
+            self.assertIn("not a client", calls_runs.absence(answer(pid=8), 7, way))
             self.assertIn("none of its work", calls_runs.absence(answer(state="untracked"), 7, way))
             self.assertIn("observes", calls_runs.absence(answer(observes_only=True), 7, way))
             self.assertEqual(calls_runs.absence(answer(held_ns=0), 7, way) != "", way in (HELD, REPRIORITISED))

@@ -119,7 +119,7 @@ class Goals(unittest.TestCase):
         late = result(p99={ALONE: 10.0, NATIVE: 20.0, OURS: 90.0}, kept=0.1,
                       longest={ALONE: [10.0], NATIVE: [20.0], OURS: [90.0]})
         self.assertEqual([one.level for one in goals.judged(late)], ["error", "error"])
-        late.requests = goals.ENOUGH - 1
+        late.requests = goals.MIN_REQUESTS - 1
         found = goals.judged(late)
         self.assertEqual([one.level for one in found], ["warning", "warning"])
         self.assertTrue(all("only 49 requests" in one.what and "--minutes" in one.fix for one in found))

@@ -402,7 +402,7 @@ class BadSurroundings(OnTheSoftwareGpu):
         done = self.script("--output", self.report, ctl=alone, PATH=path, XSCHEDD_SHIM=os.path.join(os.path.dirname(CTL),
                            "../../client-shim/libxschedd-shim.so"))
         self.assertNotIn("Traceback", done.stderr)
-        self.assertIn("no program could come under a daemon: none runs, and there is no xschedd to start", self.said("warning"))
+        self.assertIn("no program could be scheduled: none runs, and there is no xschedd to start", self.said("warning"))
         self.assertTrue(any(text.endswith("memory ok") for text in self.said("ok")))
         self.assertEqual({"the system's daemon", "the GPUs as the daemon names them"},
                          {skipped["what"] for skipped in self.sound()["skipped"]})
@@ -416,7 +416,7 @@ class BadSurroundings(OnTheSoftwareGpu):
             daemon.send_signal(signal.SIGSTOP)
             done = self.script("--runtime-dir", run, "--output", self.report)
             self.assertEqual(done.returncode, OK, done)
-            self.assertIn({"what": "the system's daemon", "why": "it gives no answer; one of our own stood in"}, self.sound()["skipped"])
+            self.assertIn({"what": "the system's daemon", "why": "it gives no answer; a private one was used instead"}, self.sound()["skipped"])
         finally:
             daemon.kill()
             daemon.wait()

@@ -54,7 +54,7 @@ class Harmless(unittest.TestCase):
         status, made = section(1, "absent")
         self.assertEqual((status, made["verdict"]), (0, "partly"), made)
         self.assertFalse([one for one in made["findings"] if one["level"] != "warning"], made)
-        self.assertIn("it was no client of the daemon", made["findings"][0]["what"])
+        self.assertIn("it was not a client of the daemon", made["findings"][0]["what"])
         self.assertIn("xschedctl doctor", made["findings"][0]["fix"])
 
     def test_each_harm_is_an_error_with_its_seed(self):

@@ -96,7 +96,7 @@ class Report(unittest.TestCase):
             # Kernels that fill the device wait for each other, so no program is faster beside others.
             self.assertLess(values["p50 alone, ms"], values["p50 native, ms"], row)
         times = {row["name"]: row["values"] for row in self.table("worth", "How long a transition takes")["rows"]}
-        known, shut = times["from a request to the daemon's knowing"], times["from a request to the others' gate"]
+        known, shut = times["from a request until the daemon knows of it"], times["from a request until the others' gates are shut"]
         if known[2] == shut[2]:  # of the same requests
             self.assertLess(known[0], shut[0])
         for values in times.values():

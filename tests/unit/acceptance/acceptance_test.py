@@ -83,7 +83,7 @@ class Judge(unittest.TestCase):
             self.assertEqual(self.verdict(*findings), expected)
 
     def test_without_findings_the_verdict_is_unknown(self):
-        self.assertEqual(self.verdict(), ("unknown", "nothing could be looked at"))
+        self.assertEqual(self.verdict(), ("unknown", "nothing could be checked"))
 
     def test_findings_and_skips_are_kept(self):
         judged = frame.judge("sound", [OK, WARNING], [Skipped("a thing", "a reason")], "")
@@ -147,7 +147,7 @@ class Resume(InFolder):
 
     def begin(self, results=None, text=None):
         self.file("results.json", json.dumps(results) if text is None else text)
-        return program.begun(str(self.folder), {**HEADER, "date": "20270101-000000", "minutes": 3.0}, self.NAMES)
+        return program.resume(str(self.folder), {**HEADER, "date": "20270101-000000", "minutes": 3.0}, self.NAMES)
 
     def refused(self, pattern, results=None, text=None):
         with self.assertRaisesRegex(Exception, pattern) as caught:
@@ -165,7 +165,7 @@ class Resume(InFolder):
         for name in (None, "results.json.new"):
             if name:
                 self.file(name, '{"sch')
-            header, sections = program.begun(str(self.folder), HEADER, self.NAMES)
+            header, sections = program.resume(str(self.folder), HEADER, self.NAMES)
             self.assertEqual((header, sections), (HEADER, []))
 
     def test_a_report_of_another_node_or_device_is_refused(self):
@@ -375,7 +375,7 @@ class NodeFacts(InFolder):
         self.file("sys/module/amdgpu/parameters/mes", "1\n")
         facts = node.read(str(self.folder))
         self.assertEqual(facts["amd"], [{"pci": "0002:c0:00.0", "isa": "gfx942", "compute_queues": "24", "compute_partition": "SPX",
-                                         "memory_partition": "not told"}])
+                                         "memory_partition": "not reported"}])
         self.assertEqual((facts["has_kfd"], facts["scheduler"]), (False, "MES"))
 
 
@@ -462,7 +462,7 @@ class Results(InFolder):
 
     def test_a_report_that_is_no_result_is_refused(self):
         for results, name, word in ((report(section(), host="node7"), "a", "names its host"), ({}, "a", "is not of xschedctl/acceptance/1"),
-                                    (report(section()), "../a", "no name of a file")):
+                                    (report(section()), "../a", "is not a file name")):
             status, said, written = self.take(results, name)
             self.assertEqual((status, len(said.splitlines()), written), (1, 1, []))
             self.assertIn(word, said)

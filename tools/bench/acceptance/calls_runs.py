@@ -42,7 +42,7 @@ def absence(answer: dict, pid: int, way: str) -> str:
     if answer["observes_only"]:
         return "the daemon only observes ([daemon] enforce = false)"
     if client is None:
-        return "it was no client of the daemon"
+        return "it was not a client of the daemon"
     devices = [one for one in client["devices"] if one["state"] not in ("untracked", "unknown")]
     # A daemon that was started in the middle may not have seen earlier work.
     if not devices or (way != KILLED and not any(one["submitted"] for one in devices)):
@@ -83,21 +83,21 @@ class Programs:
                 meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None) -> Outcome:
         """`meanwhile`: called once the program has begun. `absent`: called with its pid when it has its data and still runs."""
         self.number += 1
-        begun, limit = time.monotonic(), self.limit_s()
+        started, limit = time.monotonic(), self.limit_s()
         child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
         output, why_absent = child.process.stdout.fileno(), ""
         try:
             if read_line(output, limit) and meanwhile is not None:
                 meanwhile(child)
-            answer = read_line(output, max(0.1, limit - (time.monotonic() - begun)))
+            answer = read_line(output, max(0.1, limit - (time.monotonic() - started)))
             if answer and absent is not None:
                 why_absent = absent(child.pid)
             if answer:
                 child.process.stdin.close()
             try:
-                status = child.process.wait(max(0.1, limit - (time.monotonic() - begun)))
+                status = child.process.wait(max(0.1, limit - (time.monotonic() - started)))
             except subprocess.TimeoutExpired:
-                return Outcome(failure=f"it came to no end within {limit:.0f} s")
+                return Outcome(failure=f"it did not end within {limit:.0f} s")
             if status != 0:
                 how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}: {child.log_tail()}"
                 return Outcome(failure=how)
@@ -130,10 +130,10 @@ class Programs:
         return [sys.executable, "-B", os.path.join(HERE, "calls_program.py"), str(seed)]
 
     def native(self, seed: int) -> Outcome:
-        begun = time.monotonic()
+        started = time.monotonic()
         with Children(self.place.folder) as children:
             outcome = self.outcome(children, self.command(seed), program_environment(self.place))
-        self.run_s = max(self.run_s, time.monotonic() - begun)
+        self.run_s = max(self.run_s, time.monotonic() - started)
         return outcome
 
     def ours(self, way: str, seed: int) -> Outcome:

@@ -47,7 +47,7 @@ def one_core() -> int:
 
 def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
     """Pairs (ns natively, ns under xschedd) of adjacent runs, of untracked and of tracked launches."""
-    begun, pairs, skipped = time.monotonic(), {False: [], True: []}, []
+    started, pairs, skipped = time.monotonic(), {False: [], True: []}, []
     program = Program("launches", "launches", "0x0", HIGH)
     with Children(place.folder) as children:
         rigs = {way: TurnsRig(place, children, way) for way in (NATIVE, OURS)}
@@ -58,7 +58,7 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
             if is_tracked:
                 beside = rigs[OURS].start(Program("beside", "request", "1x100", LOW))
                 rigs[OURS].wait_ready()
-            rounds = max(2, min(8, int((seconds - (time.monotonic() - begun)) / (2 if is_tracked else 4) / 1.0)))
+            rounds = max(2, min(8, int((seconds - (time.monotonic() - started)) / (2 if is_tracked else 4) / 1.0)))
             for number in range(-1, rounds):
                 taken = {}
                 for way in (NATIVE, OURS) if number % 2 == 0 else (OURS, NATIVE):
@@ -78,25 +78,25 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
 
 # ---- PyTorch
 
-LOOK = ("import json, time; begun = time.monotonic(); import torch; took = time.monotonic() - begun; print(json.dumps({'version': "
+PROBE = ("import json, time; begun = time.monotonic(); import torch; took = time.monotonic() - begun; print(json.dumps({'version': "
         "torch.__version__, 'has_gpu': torch.cuda.is_available(), 'import_s': took}))")
 
 
 def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skipped]]:
     """PyTorch's properties natively ({}: not installed, or without a GPU), and whether it works under xschedd."""
     if is_stand_in():
-        return {}, [], [Skipped("PyTorch", "the software GPU executes no kernels of it; built-in kernels stood in")]
+        return {}, [], [Skipped("PyTorch", "the software GPU cannot run its kernels; built-in kernels were used instead")]
     if importlib.util.find_spec("torch") is None:
-        return {}, [], [Skipped("PyTorch", f"{sys.executable} has none; built-in kernels stood in")]
+        return {}, [], [Skipped("PyTorch", f"{sys.executable} has none; built-in kernels were used instead")]
     answers = {}
     for way in ("first", NATIVE, OURS):  # the first reads the files
-        command = [sys.executable, "-c", LOOK]
+        command = [sys.executable, "-c", PROBE]
         done = (place.run(scheduled(place, (), command), 180) if way == OURS else
                 place.run(command, 180, program_environment(place)))
         try:
             answers[way] = json.loads(done.stdout)
         except ValueError:
-            why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             if way != OURS:
                 return {}, [], [Skipped("PyTorch", f"it cannot be imported: {why}")]
             return answers[NATIVE], [Finding("error", f"import torch fails under xschedd alone: {why}", "please report it")], []
@@ -105,5 +105,5 @@ def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skippe
     found = [Finding("ok" if is_same else "error", f"import torch: PyTorch {ours['version']}, {ours['import_s'] / native['import_s']:.2f} "
                      f"times as long as natively{'' if is_same else '; it sees another GPU than without xschedd'}")]
     if not native["has_gpu"]:
-        return {}, found, [Skipped("two models in PyTorch", "this PyTorch sees no GPU; built-in kernels stood in")]
+        return {}, found, [Skipped("two models in PyTorch", "this PyTorch sees no GPU; built-in kernels were used instead")]
     return native, found, []

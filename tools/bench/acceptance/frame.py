@@ -77,7 +77,7 @@ def judge(name: str, findings: List[Finding], skipped: List[Skipped], all_well: 
             remedy = f"; {bad[0].fix}" if bad[0].fix else ""
             return Section(name, verdict, bad[0].what + remedy + more, findings, skipped)
     if not findings:
-        return Section(name, UNKNOWN, "nothing could be looked at", findings, skipped)
+        return Section(name, UNKNOWN, "nothing could be checked", findings, skipped)
     return Section(name, YES, all_well, findings, skipped)
 
 

@@ -13,7 +13,7 @@ from frame import REPORT_IT, Finding
 from turns import ALONE, NATIVE, OURS, Change, Measured
 
 NOISE = 0.10  # the difference that two equal stretches may have
-ENOUGH = 50  # requests
+MIN_REQUESTS = 50  # for a sure verdict
 MARGIN = 0.10  # the loss of others that is allowed beyond a promise
 BESIDE = ("beside", "beside-wide", "free")  # modes in which others are never held
 
@@ -36,7 +36,7 @@ class Result:
     @property
     def is_sure(self) -> bool:
         """With fewer requests p99 is the longest one, which may be one that the host delayed."""
-        return self.requests >= ENOUGH
+        return self.requests >= MIN_REQUESTS
 
     @property
     def is_delayed_by_rounds(self) -> bool:
@@ -90,8 +90,8 @@ def nearer(what: str, alone: float, native: float, ours: float) -> Finding:
     figures_text = f"{what}: p99 {native / alone:.2f} times alone natively, {ours / alone:.2f} under xschedd"
     if native <= alone * (1 + NOISE):
         if ours <= native * (1 + NOISE):
-            return Finding("ok", f"{figures_text}; goal: where nothing is lost natively, nothing either: met")
-        return Finding("warning", f"{figures_text}; goal: where nothing is lost natively, nothing either: missed",
+            return Finding("ok", f"{figures_text}; goal: no loss where there is none natively: met")
+        return Finding("warning", f"{figures_text}; goal: no loss where there is none natively: missed",
                        "look at xschedctl explain while it runs")
     if ours < native:
         return Finding("ok", f"{figures_text}; goal: nearer to alone than natively: met")
@@ -174,9 +174,9 @@ def taken(changes: List[Change], ends_ns: Dict[str, List[int]], end_ns: int) -> 
 def live(changes: List[Taken]) -> List[Finding]:
     turned = sum(change.is_turned for change in changes)
     effects = [change.effect_ms for change in changes if change.effect_ms is not None]
-    text = f"live set: {turned} of {len(changes)} changes turned the order round"
+    text = f"live set: {turned} of {len(changes)} changes reversed the order"
     if effects:
-        text += (f", the first batch ended {quantile(effects, 0.5):.1f} ms after the daemon had applied it, in the middle; the "
+        text += (f", the first batch ended {quantile(effects, 0.5):.1f} ms after the daemon had applied it (median); the "
                  f"command itself took {quantile([change.command_ms for change in changes], 0.5):.1f} ms")
     return [Finding("ok" if turned == len(changes) else "error", text + "; goal: all",
                     "" if turned == len(changes) else REPORT_IT)]

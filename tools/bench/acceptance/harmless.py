@@ -101,7 +101,7 @@ def absences(way: str, mine: Dict[int, Outcome]) -> Tuple[List[Finding], List[Sk
         seeds = [seed for seed, one in mine.items() if one.absent == cause]
         what = f"{way}: {len(seeds)} of {len(mine)} runs not counted, xschedd took no part: {cause}"
         if cause == NEVER_HELD and any(not one.absent for one in mine.values()):
-            skipped.append(Skipped(what, "it was done before its neighbour had work"))
+            skipped.append(Skipped(what, "it had finished before its neighbour had work"))
         else:
             findings.append(Finding("warning", what, REMEDIES.get(cause, REMEDY)))
     return findings, skipped

@@ -48,8 +48,8 @@ def amd(root: str) -> List[Dict[str, str]]:
         gpu = kfd_gpu(text_of(path))
         if gpu:
             device = os.path.join(root, "sys/bus/pci/devices", gpu["pci"])
-            gpu["compute_partition"] = text_of(os.path.join(device, "current_compute_partition")) or "not told"
-            gpu["memory_partition"] = text_of(os.path.join(device, "current_memory_partition")) or "not told"
+            gpu["compute_partition"] = text_of(os.path.join(device, "current_compute_partition")) or "not reported"
+            gpu["memory_partition"] = text_of(os.path.join(device, "current_memory_partition")) or "not reported"
             gpus.append(gpu)
     return gpus
 

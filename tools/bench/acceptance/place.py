@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 LEAVES_NOTHING = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "AMD_COMGR_CACHE": "0"}
 START_LIMIT_S = 60.0  # a cold runtime's first start
 NO_ANSWER = 7  # xschedctl's exit code for that
-WHY_NOT = {3: "none runs", 4: "this user may not ask it", NO_ANSWER: "it gives no answer"}
+WHY_NOT = {3: "none runs", 4: "this user may not use it", NO_ANSWER: "it does not answer"}
 
 
 class NoDaemon(ToolError):
@@ -101,7 +101,7 @@ class Place:
         except NoDaemon as error:
             self.runtime_dir, self.why_no_daemon = "", f"none runs, and {error}"
         except (ToolError, OSError) as error:
-            self.why_no_daemon = f"a daemon of our own does not start: {error}"
+            self.why_no_daemon = f"a private daemon does not start: {error}"
 
     def named_by_daemon(self) -> Tuple[Dict[str, object], List[str]]:
         """What the probe finds under the daemon, and the daemon's names of its GPUs."""

@@ -31,11 +31,11 @@ def problems(schema: Dict[str, object], value: object, where: str = "the report"
     if "type" in schema:
         is_other = isinstance(value, bool) and schema["type"] != "boolean"  # Python's bool is an int
         if is_other or not isinstance(value, TYPES[schema["type"]]):
-            return [f"{where} is no {schema['type']}"]
+            return [f"{where} is not of type {schema['type']}"]
     if "const" in schema and value != schema["const"]:
         return [f"{where} is not {schema['const']}"]
     if "enum" in schema and value not in schema["enum"]:
-        return [f"{where} is none of {', '.join(map(str, schema['enum']))}"]
+        return [f"{where} is not one of {', '.join(map(str, schema['enum']))}"]
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
         return [f"{where} is not of the form {schema['pattern']}"]
     found: List[str] = []

@@ -81,7 +81,7 @@ def probe(place: Place) -> Dict[str, object]:
     except subprocess.TimeoutExpired:
         return {"found": [], "reasons": ["the runtime gave no answer in time"]}
     except ValueError:
-        lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        lines = done.stderr.strip().splitlines() or ["it printed nothing"]
         return {"found": [], "reasons": [f"the runtime ended the program (status {done.returncode}): {lines[-1]}"]}
 
 
@@ -92,20 +92,20 @@ def run(place: Place) -> Section:
     try:
         findings += of_doctor(json.loads(doctor.stdout), place.has_system_daemon)
     except ValueError:
-        skipped.append(Skipped("doctor", (doctor.stderr.strip().splitlines() or ["it said nothing"])[-1]))
+        skipped.append(Skipped("doctor", (doctor.stderr.strip().splitlines() or ["it printed nothing"])[-1]))
     native = probe(place)
     scheduled, named = None, []
     if not place.has_system_daemon:
         skipped.append(Skipped("the system's daemon", place.why_not_the_systems +
-                               ("" if place.why_no_daemon else "; one of our own stood in")))
+                               ("" if place.why_no_daemon else "; a private one was used instead")))
     if place.why_no_daemon:
-        findings.append(Finding("warning", f"no program could come under a daemon: {place.why_no_daemon}", "apt install xschedd"))
+        findings.append(Finding("warning", f"no program could be scheduled: {place.why_no_daemon}", "apt install xschedd"))
         skipped.append(Skipped("the GPUs as the daemon names them", "there was no daemon"))
     elif native["found"]:
         try:
             scheduled, named = place.named_by_daemon()
         except (ToolError, ValueError, subprocess.TimeoutExpired) as error:
-            findings.append(Finding("error", f"a program does not come under the daemon: {error}",
+            findings.append(Finding("error", f"a program is not scheduled by the daemon: {error}",
                                     "xschedctl doctor says more"))
     findings = of_gpus(native, scheduled, named) + of_node(facts) + findings
     count = sum(len(answer["gpus"]) for answer in native["found"])

@@ -70,9 +70,9 @@ class Loop:
     def step(self) -> None:
         lane, before = self.lanes[self.number % 2], self.lanes[(self.number + 1) % 2]
         for _ in range(lane.count):
-            begun = time.monotonic_ns()
+            started = time.monotonic_ns()
             lane.launch()
-            self.launches_ns.append((begun, time.monotonic_ns()))
+            self.launches_ns.append((started, time.monotonic_ns()))
         before.gpu.wait(before.stream)
         self.number += 1
 
@@ -117,10 +117,10 @@ class Launches:
 
     def step(self) -> None:
         go = self.launch.go
-        begun = time.perf_counter_ns()
+        started = time.perf_counter_ns()
         for _ in range(BATCH):
             go()
-        self.launch_ns.append((time.perf_counter_ns() - begun) / BATCH)
+        self.launch_ns.append((time.perf_counter_ns() - started) / BATCH)
         self.gpu.wait()
 
     def goes_on(self, end_ns: int) -> bool:

@@ -101,7 +101,7 @@ def ask(place: Place, *words: str) -> dict:
     if done.returncode == NO_PERMISSION:
         raise NotHere(f"this user may not use xschedctl {words[0]}")
     if done.returncode != 0:
-        raise ToolError(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        raise ToolError(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
     return json.loads(done.stdout)
 
 
@@ -126,7 +126,7 @@ def learn(rig: TurnsRig, high: Tenant, seconds: float, stretch: Callable[[float]
 
 
 def measure(place: Place, scene: Scene, seconds: float) -> Measured:
-    begun, scenario = time.monotonic(), scene.scenario
+    started, scenario = time.monotonic(), scene.scenario
     names = [asked.program for asked in scenario.asked] + list(scenario.background)
     loads = {asked.program: asked.load for asked in scenario.asked}
     with Children(place.folder) as children:
@@ -139,14 +139,14 @@ def measure(place: Place, scene: Scene, seconds: float) -> Measured:
 
         def stretch(way: str, length: float) -> Dict[str, dict]:
             at = NATIVE if way == ALONE else way
-            chosen = names[:1] if way == ALONE else names
-            return rigs[at].stretch([tenants[at][name] for name in chosen], length,
-                                    {name: loads[name] for name in chosen if name in loads})
+            those = names[:1] if way == ALONE else names
+            return rigs[at].stretch([tenants[at][name] for name in those], length,
+                                    {name: loads[name] for name in those if name in loads})
 
-        its: Plan = plan(max(1.0, seconds - (time.monotonic() - begun)))
-        learn(rigs[OURS], tenants[OURS][names[0]], its.learn_s, lambda length: stretch(OURS, length))
-        rounds = [{way: stretch(way, its.stretch_s) for way in order_of([ALONE, NATIVE, OURS], number)}
-                  for number in range(its.rounds)]
+        chosen: Plan = plan(max(1.0, seconds - (time.monotonic() - started)))
+        learn(rigs[OURS], tenants[OURS][names[0]], chosen.learn_s, lambda length: stretch(OURS, length))
+        rounds = [{way: stretch(way, chosen.stretch_s) for way in order_of([ALONE, NATIVE, OURS], number)}
+                  for number in range(chosen.rounds)]
         mode = mode_of(rigs[OURS], tenants[OURS][names[0]])
         digests = {way: {name: tenants[way][name].digests for name in names} for way in rigs}
         for rig in rigs.values():
@@ -175,14 +175,14 @@ SETTLE_S = 0.4  # between two changes
 
 def live_set(place: Place, seconds: float) -> Swaps:
     """Two programs that always work, one strictly above the other; `xschedctl set` swaps them, again and again."""
-    begun, result = time.monotonic(), Swaps()
+    started, result = time.monotonic(), Swaps()
     with Children(place.folder) as children:
         rig = TurnsRig(place, children, OURS)
         first, second = rig.start(Program("first", "loop", "1x1200", HIGH)), rig.start(Program("second", "loop", "1x1200", LOW))
         rig.wait_ready()
         for tenant in (first, second):
             ask(place, "set", "--latency", "strict", "--pid", str(tenant.child.pid))
-        cycles = int(max(1, min(8, (seconds - (time.monotonic() - begun)) / (2 * (SETTLE_S + 0.2)) - 1)))
+        cycles = int(max(1, min(8, (seconds - (time.monotonic() - started)) / (2 * (SETTLE_S + 0.2)) - 1)))
         length = 2 * (SETTLE_S + 0.2) * (cycles + 1)
         start = rig.begin([first, second], length)
         time.sleep(max(0.0, (start - time.monotonic_ns()) / 1e9) + SETTLE_S)

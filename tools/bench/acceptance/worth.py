@@ -80,13 +80,13 @@ def times_of(values: Dict[str, List[float]]) -> List[Table]:
 def gates(place: Place) -> Dict[str, List[float]]:
     path, answers, high, low = turns.events_of(place, min(WATCHED_S, place.left_s() / 4))
     busy, shut, opened = moments(path, high, low)
-    requests = [(begun, begun + round(ms * 1e6)) for begun, ms in answers["service"]["requests"]]
+    requests = [(started, started + round(ms * 1e6)) for started, ms in answers["service"]["requests"]]
 
     def since(times: List[int]) -> List[float]:
-        found = [waits.since(times, begun, ended) for begun, ended in requests]
+        found = [waits.since(times, started, ended) for started, ended in requests]
         return [value for value in found if value is not None]
 
-    return {"from a request to the daemon's knowing": since(busy), "from a request to the others' gate": since(shut),
+    return {"from a request until the daemon knows of it": since(busy), "from a request until the others' gates are shut": since(shut),
             "from an opened gate to the return of the launch behind it": woken_ms(opened, answers["busy"]["launches_ns"])}
 
 
@@ -99,7 +99,7 @@ def decisions(place: Place) -> Table:
 
 def run(place: Place) -> Section:
     if place.why_no_daemon:
-        return Section("worth", UNKNOWN, "nothing could be looked at", [],
+        return Section("worth", UNKNOWN, "nothing could be checked", [],
                        [Skipped("all scenarios", f"there was no daemon: {place.why_no_daemon}")])
     skipped: List[Skipped] = []
     results, times = place.measured.get("results"), {}
@@ -114,8 +114,8 @@ def run(place: Place) -> Section:
     except (ToolError, turns.NotHere, subprocess.TimeoutExpired) as error:
         skipped.append(Skipped("transitions", " ".join(str(error).split())))
     taken = place.measured.get("swaps", [])
-    times["from set's command to the gates"] = [change.command_ms for change in taken]
-    times["from there to the other's first batch"] = [change.effect_ms for change in taken if change.effect_ms is not None]
+    times["from the command to the gates"] = [change.command_ms for change in taken]
+    times["from there to the first batch of the favoured one"] = [change.effect_ms for change in taken if change.effect_ms is not None]
     tables = tables_of(results or []) + times_of(times)
     try:
         tables.append(decisions(place))

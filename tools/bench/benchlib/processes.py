@@ -5,6 +5,7 @@ Thread rule: main thread.
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,9 +44,12 @@ class Child:
     def pid(self) -> int:
         return self.process.pid
 
-    def log_tail(self) -> str:
+    def lines(self) -> List[str]:
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
-            lines = [line.strip() for line in log if line.strip()]
+            return log.read().splitlines()
+
+    def log_tail(self) -> str:
+        lines = [line.strip() for line in self.lines() if line.strip()]
         return lines[-1] if lines else "it printed nothing"
 
     def check_alive(self) -> None:
@@ -107,6 +111,13 @@ def wait_for(what: str, condition, children: Sequence[Child], limit_s: float = 1
         if time.monotonic() > deadline:
             raise ToolError(f"{what} did not come within {limit_s:.0f} s")
         time.sleep(0.01)
+
+
+def memory(pid: int) -> Dict[str, int]:
+    """What a process has in memory: "rss_bytes" and "pss_bytes"."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        found = dict(re.findall(r"^(Rss|Pss): +(\d+) kB", file.read(), re.MULTILINE))
+    return {name.lower() + "_bytes": int(kb) * 1024 for name, kb in found.items()}
 
 
 def run_text(command: Sequence[str], environment: Optional[Dict[str, str]] = None, limit_s: float = 30.0) -> str:

@@ -57,19 +57,19 @@ def read_dispatches(path: str) -> List[Dispatch]:
 
 
 def moments(path: str, pid: int, other: int = 0) -> Tuple[List[int], List[int], List[int]]:
-    """From what `xschedctl events --follow` wrote: when the daemon knew `pid` busy, when it shut somebody's gate for it, and
+    """From what `xschedctl events --follow` wrote: when the daemon knew that `pid` was busy, when it shut a gate for it, and
     when it opened the gate of `other`."""
-    told, shut, opened = [], [], []
+    busy, shut, opened = [], [], []
     with open(path, encoding="utf-8") as file:
-        lines = [line for line in file if line.startswith("{") and line.endswith("}\n")]  # others are cut off, or no events
+        lines = [line for line in file if line.startswith("{") and line.endswith("}\n")]  # others are cut off, or not events
     for event in map(json.loads, lines):
         if event["kind"] == "busy" and event["pid"] == pid:
-            told.append(event["time_ns"])
+            busy.append(event["time_ns"])
         if event["kind"] == "held" and event["for_pid"] == pid:
             shut.append(event["time_ns"])
         if event["kind"] == "opened" and event["pid"] == other:
             opened.append(event["time_ns"])
-    return sorted(told), sorted(shut), sorted(opened)
+    return sorted(busy), sorted(shut), sorted(opened)
 
 
 class Progress:
@@ -81,7 +81,7 @@ class Progress:
 
     @staticmethod
     def reported(path: str) -> "Progress":
-        """As the tenant reports. It notices completions only when it looks, which is late while it is held."""
+        """As the tenant reports. It notices completions only when it checks, which is late while it is held."""
         entries = list(_lines(path))
         return Progress([entry["t_mono_ns"] for entry in entries], [entry["completed"] for entry in entries])
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "common/clock.h"
 #include "common/preamble_client.h"
 #include "common/runtime_dir.h"
+#include "common/unix_socket.h"
 #include "tools/bench/gate/renewer.h"
 
 namespace xschedd::bench {
@@ -25,14 +25,8 @@ std::string Reason() {
 }
 
 Result<UniqueFd> ConnectTo(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return Fail(path + " is too long for a socket", "use a shorter folder");
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd.IsValid() || connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return Fail("cannot connect to " + path + ": " + Reason(), "start xschedd");
-  }
+  UniqueFd fd = ConnectUnix(path);
+  if (!fd.IsValid()) return Fail("cannot connect to " + path + ": " + Reason(), "start xschedd");
   return fd;
 }
 

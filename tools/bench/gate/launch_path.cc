@@ -132,8 +132,8 @@ void LaunchSpaced(Client& client, void* stream, const Load& load) {
   for (unsigned i = 0; i < load.batch; ++i) {
     Submission submission = Submit(stream, i);
     client.SubmitBegin(&submission);
-    const std::uint64_t begun = __rdtsc();
-    while (__rdtsc() - begun < load.call_ticks) {
+    const std::uint64_t start = __rdtsc();
+    while (__rdtsc() - start < load.call_ticks) {
     }
     client.SubmitEnd(&submission, true);
   }
@@ -143,13 +143,13 @@ void LaunchSpaced(Client& client, void* stream, const Load& load) {
 double Whole(Client& client, void* stream, const Load& load) {
   std::vector<double> batches;
   for (unsigned done = 0; done < load.launches; done += load.batch) {
-    const std::uint64_t begun = load.by_wall ? MonotonicNs() : ThreadNs();
+    const std::uint64_t start = load.by_wall ? MonotonicNs() : ThreadNs();
     if (load.call_ticks == 0) {
       LaunchBatch(client, stream, load.batch);
     } else {
       LaunchSpaced(client, stream, load);
     }
-    batches.push_back(static_cast<double>((load.by_wall ? MonotonicNs() : ThreadNs()) - begun) / load.batch);
+    batches.push_back(static_cast<double>((load.by_wall ? MonotonicNs() : ThreadNs()) - start) / load.batch);
     Synchronise(client, stream);
   }
   std::nth_element(batches.begin(), batches.begin() + static_cast<long>(batches.size() / 2), batches.end());
@@ -177,10 +177,10 @@ double Threads(Client& client, unsigned threads, const Load& load) {
 }
 
 double TicksPerNs() {
-  const std::uint64_t begun_ns = MonotonicNs(), begun = __rdtsc();
-  while (MonotonicNs() - begun_ns < 20'000'000) {
+  const std::uint64_t start_ns = MonotonicNs(), start = __rdtsc();
+  while (MonotonicNs() - start_ns < 20'000'000) {
   }
-  return static_cast<double>(__rdtsc() - begun) / static_cast<double>(MonotonicNs() - begun_ns);
+  return static_cast<double>(__rdtsc() - start) / static_cast<double>(MonotonicNs() - start_ns);
 }
 
 // The tracker's parts, timed with the time stamp counter, less the cost of reading it.
@@ -205,7 +205,7 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
   tracker.NoteStream(&stream, true);
   constexpr int kParts = 3;
   std::vector<double> ticks[kParts];
-  const std::uint64_t begun_ns = MonotonicNs(), begun = __rdtsc();
+  const std::uint64_t start_ns = MonotonicNs(), start = __rdtsc();
   for (unsigned done = 0; done < launches; done += batch) {
     std::uint64_t sums[kParts] = {};
     for (unsigned i = 0; i < batch; ++i) {
@@ -224,7 +224,7 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
       ticks[part].push_back(static_cast<double>(sums[part]) / batch);
     tracker.EndSync(tracker.BeginSync(SyncScope::kStream, key), true);
   }
-  const double ns = static_cast<double>(MonotonicNs() - begun_ns) / static_cast<double>(__rdtsc() - begun);
+  const double ns = static_cast<double>(MonotonicNs() - start_ns) / static_cast<double>(__rdtsc() - start);
   const auto median = [&](int part) {
     auto& values = ticks[part];
     std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());

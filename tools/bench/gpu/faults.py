@@ -49,10 +49,10 @@ def daemon_killed(bench: Bench) -> None:
     killed = time.monotonic_ns()
     time.sleep(seconds / 3)
     again = rig.daemon = bench.daemon_in(daemon.folder, bench.policy())
-    begun = time.monotonic_ns()
+    began = time.monotonic_ns()
     answers = rig.finish([high, *loops], seconds, start)
-    for name, begin, end in (("before", start, killed - 100_000_000), ("killed", killed, begun),
-                             ("again", begun + 500_000_000, start + int(seconds * 1e9))):
+    for name, begin, end in (("before", start, killed - 100_000_000), ("killed", killed, began),
+                             ("again", began + 500_000_000, start + int(seconds * 1e9))):
         part = figures.within(answers["graph"], begin, end)
         bench.note(f"fault daemon {name}", figures.summary({"graph": part}))
     bench.note("fault daemon clients", {"longest_gap_ms": longest_gap_ms(answers), "again": len(clients(again))})

@@ -25,15 +25,15 @@ class Waits:
         def timed_call(tensor, *arguments, **more):
             if self.is_inside or not tensor.is_cuda:
                 return call(tensor, *arguments, **more)
-            self.is_inside, begun = True, time.monotonic_ns()
+            self.is_inside, started = True, time.monotonic_ns()
             try:
                 return call(tensor, *arguments, **more)
             finally:
-                self.waited_ns += time.monotonic_ns() - begun
+                self.waited_ns += time.monotonic_ns() - started
                 self.is_inside = False
         return timed_call
 
     def take_ms(self):
-        """The time since the last call of this."""
+        """The time that was waited since the last call of this function."""
         waited_ns, self.waited_ns = self.waited_ns, 0
         return waited_ns / 1e6

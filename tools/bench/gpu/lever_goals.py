@@ -81,11 +81,11 @@ def verdict(holds: bool) -> str:
 
 
 def latency_line(what: str, raw: float, same_host: Optional[float], limit: float) -> str:
-    told = verdict(raw <= limit)
+    as_measured = verdict(raw <= limit)
     if same_host is None:
-        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {told}"
-    its = verdict(same_host <= limit)
-    words = told if told == its else f"{told} as measured, {its} at one host speed"
+        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {as_measured}"
+    at_one_speed = verdict(same_host <= limit)
+    words = as_measured if as_measured == at_one_speed else f"{as_measured} as measured, {at_one_speed} at one host speed"
     return f"{what} {raw:.3f} as measured, {same_host:.3f} at one host speed, limit {limit:g}: {words}"
 
 
@@ -96,7 +96,7 @@ def others_line(what: str, value: float, limit: float) -> str:
 def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
     missing = [way for way in dict.fromkeys((OURS, *goal.beside, goal.others_of)) if way not in result]
     if missing:
-        return [f"not reckoned: {', '.join(missing)} not measured"]
+        return [f"not computed: {', '.join(missing)} not measured"]
     beside = f"of {'the better of ' if len(goal.beside) > 1 else ''}{' and '.join(goal.beside)}"
     lines = [latency_line(f"{key[:3]} {beside}", *multiple(result, goal.beside, key), limit)
              for key, limit in (("p50_ms", goal.p50), ("p99_ms", goal.p99))]
@@ -131,17 +131,17 @@ def behind(result: Dict[str, dict]) -> List[str]:
 
 
 def lines(results: Dict[str, dict]) -> List[str]:
-    told, count, late = [], 0, []
+    found, count, late = [], 0, []
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
         substrate, _, scenario = name[len("levers "):].rpartition(" ")
         goal = goal_of(substrate, scenario)
         if goal is not None:
-            told += [f"goal, {substrate} {scenario}: {line}" for line in of_scenario(result, goal)]
+            found += [f"goal, {substrate} {scenario}: {line}" for line in of_scenario(result, goal)]
         if OURS in result and "native" in result:
             count += 1
             late += [f"{substrate} {scenario}: {line}" for line in behind(result)]
     if count:
-        told += [*late, f"never more than {100 * BEHIND:g} % behind: {verdict(not late)}, behind in {len(late)} of {count} scenarios"]
-    return told
+        found += [*late, f"never more than {100 * BEHIND:g} % behind: {verdict(not late)}, behind in {len(late)} of {count} scenarios"]
+    return found

@@ -63,10 +63,10 @@ def start_up(bench: Bench) -> None:
         for number in range(-1, STARTS if "start" in command else 5 * STARTS):
             ways = [("native", native), ("xschedd", ours)]
             for way, rig in ways if number % 2 == 0 else ways[::-1]:
-                begun = time.monotonic()
+                started = time.monotonic()
                 text = run_text([*pin, *command], rig.client_environment(), 120)
                 if number >= 0:  # the first pair warms the file cache
-                    times[way].append(1e3 * (time.monotonic() - begun))
+                    times[way].append(1e3 * (time.monotonic() - started))
                     parts[way].append(json.loads(text) if text.strip() else {})
         bench.note(f"start {name}", {
             "native_ms": times["native"], "xschedd_ms": times["xschedd"], "parts": parts,

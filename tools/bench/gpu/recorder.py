@@ -36,9 +36,9 @@ def launch_ms(work):
     times = []
     for _ in range(5):
         torch.cuda.synchronize()
-        begun = time.process_time()
+        started = time.process_time()
         work.launch()
-        times.append(1e3 * (time.process_time() - begun))
+        times.append(1e3 * (time.process_time() - started))
     torch.cuda.synchronize()
     return sorted(times)[len(times) // 2]
 
@@ -48,8 +48,8 @@ def profile(work):
     launching = launch_ms(work)
     with Recorder() as recorder:
         time.sleep(0.01)
-        begun = time.monotonic_ns()
+        started = time.monotonic_ns()
         work.step()
-    durations = sorted((end - start) / 1e3 for start, end, _ in recorder.kernels if start >= begun - 5_000_000)
+    durations = sorted((end - start) / 1e3 for start, end, _ in recorder.kernels if start >= started - 5_000_000)
     return {"kernels": len(durations), "longest_us": durations[-1], "next_us": durations[-2], "launch_ms": launching,
             "total_ms": sum(durations) / 1e3, "durations_us": durations}

@@ -108,10 +108,10 @@ def goals(results: Dict[str, dict]) -> List[str]:
 
 def waits(results: Dict[str, dict]) -> List[str]:
     """Where the time of requests went, as means in ms: the first six columns of figures add up to the latency."""
-    columns = ("others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms", "after_ms", "told_ms",
+    columns = ("others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms", "after_ms", "known_ms",
                "shut_ms", "first_left_ms", "later", "later_ms", "tenants")
     lines = ["| | requests | latency | before: others' kernels | nobody's | own kernels | between: others' | nobody's | after | "
-             "daemon told at | gates shut at | left of the running kernel | later kernels | their time | of tenants |",
+             "daemon knew at | gates shut at | left of the running kernel | later kernels | their time | of tenants |",
              "|---" * 15 + "|"]
     for name, result in results.items():
         for group, part in result.items() if name.startswith("waits ") else ():

@@ -37,21 +37,21 @@ def requests(work, command):
     """With rate 0 one after the other. Otherwise a request waits for the one before it; its latency counts from its arrival.
     queued_ms: how long each waited for that."""
     done, queued, end_ns = [], [], command["end_ns"]
-    while command["rate"] == 0 and (begun := time.monotonic_ns()) < end_ns:
+    while command["rate"] == 0 and (started := time.monotonic_ns()) < end_ns:
         work.step()
-        done.append([begun, (time.monotonic_ns() - begun) / 1e6])
+        done.append([started, (time.monotonic_ns() - started) / 1e6])
         queued.append(0.0)
     for arrival in arrivals.times(command) if command["rate"] else ():
         wait = arrival - time.monotonic_ns()
         if wait > 0:
             time.sleep(wait / 1e9)
-        begun = time.monotonic_ns()
+        started = time.monotonic_ns()
         work.step()
         ended = time.monotonic_ns()
         # A late wake-up of this program does not count; a wait for the previous request does.
-        since = begun if wait > 0 else arrival
+        since = started if wait > 0 else arrival
         done.append([int(since), (ended - since) / 1e6])
-        queued.append((begun - since) / 1e6)
+        queued.append((started - since) / 1e6)
     return {"requests": done, "queued_ms": queued}
 
 

@@ -23,16 +23,16 @@ SMALL_WINDOW_US = 100
 def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tenant], load: Load = Load()) -> dict:
     events = rig.daemon.follow_events(bench.children) if rig.daemon is not None else None
     answers = rig.stretch([high, *loops], SECONDS, {high.name: load}, trace=True)
-    told: List[int] = []
+    known: List[int] = []
     shut: List[int] = []
     if events is not None:
         bench.children.stop([events])
-        told, shut, _ = moments(events.log_path, high.child.pid)
+        known, shut, _ = moments(events.log_path, high.child.pid)
     kernels = {tenant: answer["kernels"] for tenant, answer in answers.items()}
-    requests = waits.take_apart(answers[high.name]["requests"], kernels[high.name],
-                                {loop.name: kernels[loop.name] for loop in loops}, told, shut)
+    requests = waits.analyse(answers[high.name]["requests"], kernels[high.name],
+                                {loop.name: kernels[loop.name] for loop in loops}, known, shut)
     with open(os.path.join(bench.options.out, f"trace-{name.replace(' ', '-')}.json"), "w", encoding="utf-8") as file:
-        json.dump({"requests": [asdict(request) for request in requests], "told": told, "shut": shut,
+        json.dump({"requests": [asdict(request) for request in requests], "known": known, "shut": shut,
                    "asked": answers[high.name]["requests"], "kernels": kernels}, file, separators=(",", ":"))
     bench.keep(f"traced {name}", answers)
     slowest = sorted(requests, key=lambda request: -request.latency_ms)[:5]

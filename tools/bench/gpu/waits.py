@@ -15,10 +15,10 @@ Kernel = Tuple[int, int, str]  # start, end, name
 
 @dataclass
 class Request:
-    """One request of the important tenant, analysed. Copies count as waiting: they run on separate engines."""
+    """Where the time of one request of the important tenant went. Copies count as waiting: they run on separate engines."""
 
     latency_ms: float
-    told_ms: Optional[float]  # from its arrival until the daemon knew the tenant busy
+    known_ms: Optional[float]  # from its arrival until the daemon knew the tenant busy
     shut_ms: Optional[float]  # until the daemon had shut the others' gates
     others_before_ms: float  # others' kernels ran, before its own first
     idle_before_ms: float  # nothing ran, before its own first: the host, the driver, a context switch
@@ -53,32 +53,32 @@ def covered(intervals: Sequence[Interval], begin: int, end: int) -> int:
     return total
 
 
-def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], others: Dict[str, Sequence[Kernel]],
-               told: Sequence[int] = (), shut: Sequence[int] = ()) -> List[Request]:
-    """`requests`: begin, and latency in ms; `told`, `shut`: when the daemon learnt that the tenant was busy, and shut others'
+def analyse(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], others: Dict[str, Sequence[Kernel]],
+               known: Sequence[int] = (), shut: Sequence[int] = ()) -> List[Request]:
+    """`requests`: begin, and latency in ms; `known`, `shut`: when the daemon learnt that the tenant was busy, and shut others'
     gates for it. A request without kernels of its own (the recorder loses some) is left out."""
     everybody = sorted((start, end, name, tenant) for tenant, kernels in others.items() for start, end, name in kernels)
     union = merged([(start, end) for start, end, _, _ in everybody])
     starts = [kernel[0] for kernel in everybody]
     longest = max((end - start for start, end, _, _ in everybody), default=0)
     result = []
-    for begun, latency_ms in requests:
-        ended = begun + round(latency_ms * 1e6)
-        mine = merged([(start, end) for start, end, _ in own if begun <= start and end <= ended])
+    for started, latency_ms in requests:
+        ended = started + round(latency_ms * 1e6)
+        mine = merged([(start, end) for start, end, _ in own if started <= start and end <= ended])
         if not mine:
             continue
         first, last = mine[0][0], mine[-1][1]
-        near = everybody[bisect.bisect_left(starts, begun - longest):bisect.bisect_left(starts, first)]
-        left = max((end - begun for start, end, _, _ in near if start <= begun < end), default=0)
-        later = [kernel for kernel in near if kernel[0] > begun]
-        waited_for = [kernel for kernel in near if kernel[1] > begun]
+        near = everybody[bisect.bisect_left(starts, started - longest):bisect.bisect_left(starts, first)]
+        left = max((end - started for start, end, _, _ in near if start <= started < end), default=0)
+        later = [kernel for kernel in near if kernel[0] > started]
+        waited_for = [kernel for kernel in near if kernel[1] > started]
         worst = max(waited_for, key=lambda kernel: kernel[1] - kernel[0], default=None)
-        before, own_ns = covered(union, begun, first), sum(end - start for start, end in mine)
+        before, own_ns = covered(union, started, first), sum(end - start for start, end in mine)
         # Time in which kernels of two tenants run side by side counts as the request's own.
         between = sum(covered(union, end, start) for (_, end), (start, _) in zip(mine, mine[1:]))
         result.append(Request(
-            latency_ms=latency_ms, told_ms=since(told, begun, ended), shut_ms=since(shut, begun, ended),
-            others_before_ms=before / 1e6, idle_before_ms=(first - begun - before) / 1e6, own_ms=own_ns / 1e6,
+            latency_ms=latency_ms, known_ms=since(known, started, ended), shut_ms=since(shut, started, ended),
+            others_before_ms=before / 1e6, idle_before_ms=(first - started - before) / 1e6, own_ms=own_ns / 1e6,
             others_between_ms=between / 1e6, idle_between_ms=(last - first - own_ns - between) / 1e6,
             after_ms=(ended - last) / 1e6, first_left_ms=left / 1e6, later=len(later),
             later_ms=sum(end - start for start, end, _, _ in later) / 1e6, tenants=len({kernel[3] for kernel in waited_for}),
@@ -86,13 +86,13 @@ def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], oth
     return result
 
 
-def since(moments: Sequence[int], begun: int, ended: int) -> Optional[float]:
-    """From `begun` to the first of the sorted moments, if before `ended`, in ms."""
-    index = bisect.bisect_left(moments, begun)
-    return (moments[index] - begun) / 1e6 if index < len(moments) and moments[index] < ended else None
+def since(moments: Sequence[int], started: int, ended: int) -> Optional[float]:
+    """From `started` to the first of the sorted moments, if before `ended`, in ms."""
+    index = bisect.bisect_left(moments, started)
+    return (moments[index] - started) / 1e6 if index < len(moments) and moments[index] < ended else None
 
 
-PARTS = ("latency_ms", "told_ms", "shut_ms", "others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms",
+PARTS = ("latency_ms", "known_ms", "shut_ms", "others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms",
          "after_ms", "first_left_ms", "later", "later_ms", "tenants")
 
 

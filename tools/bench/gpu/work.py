@@ -116,10 +116,10 @@ class Decode:
         self.text = []
         for _ in range(TOKENS):
             self.waits.take_ms()
-            begun = time.monotonic_ns()
+            started = time.monotonic_ns()
             self.graph.replay()
             self.text.append(self.token.item())
-            self.token_ms.append((time.monotonic_ns() - begun) / 1e6)
+            self.token_ms.append((time.monotonic_ns() - started) / 1e6)
             self.wait_ms.append(self.waits.take_ms())
 
     def digest(self):
@@ -162,8 +162,22 @@ class Chat:
         return sha256([torch.tensor(self.text)])
 
 
-class LanguageTraining(Loop):
-    """Training steps of a Hugging Face Llama in bf16; the host reads each loss."""
+class Steps(Loop):
+    """Training steps; the host reads each loss. `loss()` computes it from `self.model`; `self.optimizer` is its optimizer."""
+
+    def launch(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def step(self):
+        self.launch().item()
+
+
+class LanguageTraining(Steps):
+    """Of a Hugging Face Llama in bf16."""
 
     def __init__(self, name):
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -172,15 +186,8 @@ class LanguageTraining(Loop):
         self.tokens = torch.randint(0, models.VOCABULARY, (4, 512)).cuda()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
 
-    def launch(self):
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.model(input_ids=self.tokens, labels=self.tokens, use_cache=False).loss
-        loss.backward()
-        self.optimizer.step()
-        return loss
-
-    def step(self):
-        self.loss = self.launch().item()
+    def loss(self):
+        return self.model(input_ids=self.tokens, labels=self.tokens, use_cache=False).loss
 
     def digest(self):
         """Of the untrained model's output, independent of how far the training is."""
@@ -189,8 +196,8 @@ class LanguageTraining(Loop):
         return sha256([result.float()])
 
 
-class Training(Loop):
-    """Training steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
+class Training(Steps):
+    """Of ResNet-50 under bf16 autocast with momentum."""
 
     def __init__(self, name):
         assert name == "resnet50"
@@ -206,16 +213,9 @@ class Training(Loop):
         self.model.load_state_dict(self.beginning)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
 
-    def launch(self):
-        self.optimizer.zero_grad(set_to_none=True)
+    def loss(self):
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = torch.nn.functional.cross_entropy(self.model(self.inputs), self.labels)
-        loss.backward()
-        self.optimizer.step()
-        return loss
-
-    def step(self):
-        self.loss = self.launch().item()
+            return torch.nn.functional.cross_entropy(self.model(self.inputs), self.labels)
 
     def digest(self):
         self.begin()

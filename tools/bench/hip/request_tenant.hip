@@ -166,7 +166,7 @@ class Loop {
 
  private:
   void Request(std::uint64_t arrival) {
-    const std::uint64_t begun = xschedd::MonotonicNs();
+    const std::uint64_t start = xschedd::MonotonicNs();
     const bool ok = server_.Serve(number_++);
     barrier_.Meet();
     last_done_ = xschedd::MonotonicNs();
@@ -174,7 +174,7 @@ class Loop {
     latencies_.push_back(static_cast<double>(last_done_ - arrival) / 1e6);
     out_.Write("{\"t_mono_ns\": %llu, \"latency_ms\": %.3f, \"service_ms\": %.3f, \"ok\": %s}\n",
                static_cast<unsigned long long>(arrival), latencies_.back(),
-               static_cast<double>(last_done_ - begun) / 1e6, ok ? "true" : "false");
+               static_cast<double>(last_done_ - start) / 1e6, ok ? "true" : "false");
   }
 
   const Options& options_;

@@ -2,7 +2,6 @@
 
 #include <grpcpp/create_channel_posix.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <memory>
@@ -10,6 +9,7 @@
 #include "common/clock.h"
 #include "common/preamble_client.h"
 #include "common/runtime_dir.h"
+#include "common/unix_socket.h"
 #include "tools/bench/gate/fake_client.h"
 
 namespace xschedd::bench {
@@ -23,13 +23,7 @@ void Note(Count& count) {
 }
 
 UniqueFd ConnectTo(const Target& target, int flags = 0) {
-  const std::string path = ClientSocketPath(target.runtime_dir);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (::connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd.Reset();
-  return fd;
+  return ConnectUnix(ClientSocketPath(target.runtime_dir), flags);
 }
 
 std::unique_ptr<FakeClient> Session(const Target& target, int priority = 0) {

@@ -19,7 +19,7 @@ using Count = std::atomic<std::uint64_t>;
 
 struct Attack {
   std::string_view name;
-  void (*run)(const Target& target, Count& count);  // returns when it cannot continue; it is then begun again
+  void (*run)(const Target& target, Count& count);  // returns when it cannot continue; it is then called again
 };
 
 const std::vector<Attack>& Attacks();

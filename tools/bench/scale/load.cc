@@ -115,7 +115,7 @@ class Load {
     for (std::uint64_t now = start; now < end; now = MonotonicNs()) {
       bool awaits = false;
       for (Probe& probe : probes_) {
-        Look(probe, samples);
+        Check(probe, samples);
         awaits = awaits || probe.begun_ns != 0;
         if (probe.begun_ns == 0 && probe.next_ns <= now) Begin(probe, samples);
       }
@@ -143,7 +143,7 @@ class Load {
     probe.next_ns += probe.top->busy ? kTopBurstNs : kTopPeriodNs - kTopBurstNs;
   }
 
-  static void Look(Probe& probe, Samples& samples) {
+  static void Check(Probe& probe, Samples& samples) {
     if (probe.begun_ns == 0) return;
     const bool changed = probe.watched->client->IsHeld() == probe.top->busy;
     const std::uint64_t passed = MonotonicNs() - probe.begun_ns;

@@ -170,12 +170,13 @@ Result<void> Run(const Options& options) {
   for (const Workload& workload : *workloads) {
     Parameters reference_parameters = *parameters;
     reference_parameters.unscheduled = true;
-    const auto begun = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const Results reference = Simulate(workload, reference_parameters);
     if (!options.json) {
-      fmt::print("{}: {} clients on {} devices, {:g} s of virtual time, policy {}, seed {}\n", workload.name,
-                 workload.clients.size(), workload.devices, static_cast<double>(workload.length_ns) / 1e9,
-                 options.policy, options.seed);
+      fmt::print("{}: {} client{} on {} device{}, {:g} s of virtual time, policy {}, seed {}\n", workload.name,
+                 workload.clients.size(), workload.clients.size() == 1 ? "" : "s", workload.devices,
+                 workload.devices == 1 ? "" : "s", static_cast<double>(workload.length_ns) / 1e9, options.policy,
+                 options.seed);
     }
     for (const std::string& sweep : options.sweeps) {
       if (Result<void> done = Sweep(workload, *parameters, sweep, reference, options.json ? &json : nullptr); !done) {
@@ -184,7 +185,7 @@ Result<void> Run(const Options& options) {
     }
     if (!options.sweeps.empty()) continue;
     const Results results = Simulate(workload, *parameters);
-    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
     const double rate = static_cast<double>(results.events + reference.events) / wall.count();
     if (options.json) {
       nlohmann::json one = ToJson(results, reference);

@@ -107,7 +107,7 @@ void Scheduler::Touch(const Lane& lane, std::uint64_t now_ns) {
   events_.Push(now_ns + parameters_.decision_us * policy::kNsPerUs, EventKind::kDecide, lane.component);
 }
 
-void Scheduler::Look(std::uint32_t index, std::uint64_t now_ns) {
+void Scheduler::DecideIfDue(std::uint32_t index, std::uint64_t now_ns) {
   Component& component = components_[index];
   if (component.look_event_ns == now_ns) component.look_event_ns = policy::kNever;
   if (component.next_look_ns <= now_ns) return Decide(index, now_ns);

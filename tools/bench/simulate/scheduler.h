@@ -27,7 +27,7 @@ class Scheduler {
 
   // Handlers of kDecide and kLook.
   void Decide(std::uint32_t component, std::uint64_t now_ns);
-  void Look(std::uint32_t component, std::uint64_t now_ns);
+  void DecideIfDue(std::uint32_t component, std::uint64_t now_ns);
 
   // Time until now with work and a shut gate, and with an open gate beside a more important client.
   std::uint64_t HeldNs(const Lane& lane, std::uint64_t now_ns) const;

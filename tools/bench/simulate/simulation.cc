@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/policy/owner_weight.h"
 #include "tools/bench/simulate/client.h"
 #include "tools/bench/simulate/device.h"
 #include "tools/bench/simulate/event_queue.h"
@@ -17,6 +18,8 @@
 
 namespace xschedd::simulate {
 namespace {
+
+constexpr std::uint64_t kWeightParts = 1 << 20;  // a weight's parts are whole numbers
 
 class Simulation {
  public:
@@ -91,13 +94,8 @@ class Simulation {
       std::vector<double> due(results_.classes.size(), 0.0);
       double all = 0;
       bool is_saturated = true;
-      // An owner has the greatest weight of its clients, divided among them.
-      struct Owner {
-        double sum = 0;
-        double most = 0;
-      };
-      std::map<std::string, Owner> owners;
-      const auto owner_of = [&](const Lane& lane) -> Owner& {
+      std::map<std::string, policy::OwnerWeight> owners;
+      const auto owner_of = [&](const Lane& lane) -> policy::OwnerWeight& {
         const ClientSpec& spec = *clients_[lane.client].spec;
         return owners[spec.owner.empty() ? "client " + std::to_string(lane.client) : "owner " + spec.owner];
       };
@@ -105,13 +103,11 @@ class Simulation {
         if (lane.device != device) continue;
         const ClientSpec& spec = *clients_[lane.client].spec;
         is_saturated = is_saturated && spec.arrivals.kind == ArrivalKind::kSaturating;
-        owner_of(lane).sum += spec.weight;
-        owner_of(lane).most = std::max<double>(owner_of(lane).most, spec.weight);
+        owner_of(lane).Add(spec.weight);
       }
       for (const Lane& lane : lanes_) {
         if (lane.device != device) continue;
-        const Owner& owner = owner_of(lane);
-        const double part = clients_[lane.client].spec->weight * owner.most / owner.sum;
+        const auto part = static_cast<double>(owner_of(lane).PartOf(clients_[lane.client].spec->weight, kWeightParts));
         due[clients_[lane.client].class_index] += part;
         all += part;
       }
@@ -168,7 +164,7 @@ class Simulation {
         scheduler_->Decide(event.index, now_ns_);
         break;
       case EventKind::kLook:
-        scheduler_->Look(event.index, now_ns_);
+        scheduler_->DecideIfDue(event.index, now_ns_);
         break;
     }
   }
