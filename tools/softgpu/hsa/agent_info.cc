@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/softgpu/hsa/answer.h"
 #include "tools/softgpu/hsa/newer_hsa.h"
 #include "tools/softgpu/hsa/runtime.h"
 #include "tools/softgpu/model/clock.h"
@@ -19,12 +20,6 @@ namespace {
 
 constexpr uint32_t kXccs = 4;  // an MI308X has 4 accelerator dies of 20 compute units
 constexpr uint64_t kClockHz = 1'000'000'000;
-
-template <typename T>
-hsa_status_t answer(void* value, T content) {
-  std::memcpy(value, &content, sizeof content);
-  return HSA_STATUS_SUCCESS;
-}
 
 hsa_status_t answer_text(void* value, const char* text) {  // a field of 64 characters
   char field[64] = {};

@@ -36,17 +36,17 @@ Handlers& handlers() {
 }
 
 // Takes out the handlers whose condition is met.
-std::list<Handler> take_ready(bool& any_written_behind) {
+std::list<Handler> take_ready(bool& any_written_directly) {
   Handlers& h = handlers();
   const std::lock_guard guard(h.lock);
   std::list<Handler> ready;
-  any_written_behind = false;
+  any_written_directly = false;
   for (auto it = h.list.begin(); it != h.list.end();) {
     const auto here = it++;
     if (satisfied(here->condition, here->signal->value().load(), here->compare)) {
       ready.splice(ready.end(), h.list, here);
     } else {
-      any_written_behind |= here->signal->written_behind.load(std::memory_order_relaxed);
+      any_written_directly |= here->signal->written_directly.load(std::memory_order_relaxed);
     }
   }
   return ready;
@@ -68,10 +68,10 @@ void call(std::list<Handler> ready) {
 void handler_thread() {
   for (;;) {
     const uint32_t ticket = watched_signals_changed().prepare();
-    bool any_written_behind = false;
-    std::list<Handler> ready = take_ready(any_written_behind);
+    bool any_written_directly = false;
+    std::list<Handler> ready = take_ready(any_written_directly);
     if (ready.empty()) {
-      watched_signals_changed().wait(ticket, any_written_behind ? now_ns() + kPollNs : kForever);
+      watched_signals_changed().wait(ticket, any_written_directly ? now_ns() + kPollNs : kForever);
     } else {
       watched_signals_changed().cancel();
       call(std::move(ready));

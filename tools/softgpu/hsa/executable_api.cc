@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "tools/softgpu/hsa/answer.h"
 #include "tools/softgpu/hsa/blit.h"
 #include "tools/softgpu/hsa/code_object.h"
 #include "tools/softgpu/hsa/kernel_registry.h"
@@ -43,12 +44,6 @@ struct Executable {
 template <typename T, typename Handle>
 T* from(Handle handle) {
   return reinterpret_cast<T*>(handle.handle);
-}
-
-template <typename T>
-hsa_status_t answer(void* value, T content) {
-  std::memcpy(value, &content, sizeof content);
-  return HSA_STATUS_SUCCESS;
 }
 
 std::string without_suffix(const std::string& kernel_symbol) {

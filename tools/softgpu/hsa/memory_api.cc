@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/softgpu/hsa/answer.h"
 #include "tools/softgpu/hsa/memory.h"
 #include "tools/softgpu/hsa/newer_hsa.h"
 #include "tools/softgpu/hsa/runtime.h"
@@ -16,12 +17,6 @@ namespace softgpu {
 namespace {
 
 constexpr size_t kGranule = 4096;
-
-template <typename T>
-hsa_status_t answer(void* value, T content) {
-  std::memcpy(value, &content, sizeof content);
-  return HSA_STATUS_SUCCESS;
-}
 
 }  // namespace
 

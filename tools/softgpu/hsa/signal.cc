@@ -44,7 +44,7 @@ Signal* make_signal(int64_t value) {
   signal->abi.kind = AMD_SIGNAL_KIND_USER;
   signal->doorbell_of = nullptr;
   signal->device_done_ns.store(0, std::memory_order_relaxed);
-  signal->written_behind.store(false, std::memory_order_relaxed);
+  signal->written_directly.store(false, std::memory_order_relaxed);
   signal->value().store(value);
   return signal;
 }
@@ -110,7 +110,7 @@ int64_t wait_signal(Signal& signal, hsa_signal_condition_t condition, int64_t co
       signal.changed.cancel();
       return value;
     }
-    const bool polled = signal.written_behind.load(std::memory_order_relaxed);
+    const bool polled = signal.written_directly.load(std::memory_order_relaxed);
     signal.changed.wait(ticket, polled ? std::min(deadline_ns, now + kPollNs) : deadline_ns);
   }
 }

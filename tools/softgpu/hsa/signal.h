@@ -24,7 +24,7 @@ struct alignas(64) Signal {
   std::atomic<uint64_t> device_done_ns;  // device time of the completion that changed it last; 0: the host did.
                                          // relaxed, ordered by the value
   std::atomic<uint32_t> watchers;        // seq_cst: async handlers and OR barriers, see EventCount
-  std::atomic<bool> written_behind;      // relaxed: once set, stays
+  std::atomic<bool> written_directly;    // relaxed: once set, stays
   EventCount changed;
 
   static Signal* from(hsa_signal_t handle) { return reinterpret_cast<Signal*>(handle.handle); }

@@ -118,7 +118,7 @@ SOFTGPU_API hsa_signal_value_t hsa_signal_wait_relaxed(hsa_signal_t signal, hsa_
 SOFTGPU_API hsa_status_t hsa_amd_signal_value_pointer(hsa_signal_t signal, volatile hsa_signal_value_t** pointer) {
   if (signal.handle == 0 || pointer == nullptr) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
   Signal* s = Signal::from(signal);
-  s->written_behind.store(true, std::memory_order_relaxed);
+  s->written_directly.store(true, std::memory_order_relaxed);
   *pointer = &s->abi.value;
   return HSA_STATUS_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/softgpu/hsa/answer.h"
 #include "tools/softgpu/hsa/newer_hsa.h"
 #include "tools/softgpu/hsa/runtime.h"
 #include "tools/softgpu/model/clock.h"
@@ -13,12 +14,6 @@
 namespace softgpu {
 
 namespace {
-
-template <typename T>
-hsa_status_t answer(void* value, T content) {
-  std::memcpy(value, &content, sizeof content);
-  return HSA_STATUS_SUCCESS;
-}
 
 // Device and host share addresses.
 hsa_status_t query_host_address(const void* device, const void** host) {
