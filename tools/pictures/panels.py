@@ -86,11 +86,11 @@ def ticks(top, unit):
     return [i * step for i in range(math.ceil(top / step - 1e-9) + 1)]
 
 
-def legend(lines, most):
+def legend(lines, max_rows):
     rows = "".join(f"<tr><td><span style='color:{colour}'>━</span> {html.escape(line.name)}</td>"
                    f"<td>{shown(sum(line.numbers()) / max(1, len(line.numbers())), line.field['unit'])}</td>"
-                   f"<td>{shown(max(line.numbers(), default=math.nan), line.field['unit'])}</td></tr>" for colour, line in lines[:most])
-    more = f"<tr><td>and {len(lines) - most} more, by scrolling</td></tr>" if len(lines) > most else ""
+                   f"<td>{shown(max(line.numbers(), default=math.nan), line.field['unit'])}</td></tr>" for colour, line in lines[:max_rows])
+    more = f"<tr><td>and {len(lines) - max_rows} more, by scrolling</td></tr>" if len(lines) > max_rows else ""
     return f"<table><tr><td></td><th>mean</th><th>max</th></tr>{rows}{more}</table>"
 
 
@@ -105,8 +105,8 @@ def graph(panel, lines, size, span):
     if not lines:
         return "<div class=none>No data</div>"
     width, height = size
-    most = 7
-    height -= 24 + 20 + 14 * (min(len(lines), most) + 1 + (len(lines) > most)) + 6
+    max_rows = 7
+    height -= 24 + 20 + 14 * (min(len(lines), max_rows) + 1 + (len(lines) > max_rows)) + 6
     left, right = 58, 58 if any(line.right for line in lines) else 12
     custom = panel["fieldConfig"]["defaults"]["custom"]
     if custom["stacking"]["mode"] == "normal":
@@ -149,7 +149,7 @@ def graph(panel, lines, size, span):
                     drawn += (f"<polygon points='{top} {under}' fill='{colour}' opacity='{custom['fillOpacity'] / 100}'/>"
                               f"<polyline points='{top}' fill=none stroke='{colour}' stroke-width=1.3 />")
                 part = [(time, at_x(time), at_y(number), at_y(0))] if drawable(number) else []
-    return f"<svg width={width} height={height + 18}>{drawn}{time_axis(span, at_x, height)}</svg>{legend(coloured, most)}"
+    return f"<svg width={width} height={height + 18}>{drawn}{time_axis(span, at_x, height)}</svg>{legend(coloured, max_rows)}"
 
 
 def heatmap(panel, lines, size, span):
