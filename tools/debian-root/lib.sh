@@ -24,20 +24,27 @@ root_bootstrap() {
   root_clean "$folder/root"
 }
 
-# root_cached SUITE FOLDER [PACKAGES]: the same, but made once and kept as an archive in the user's cache.
-root_cached() {
-  local suite=$1 folder=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xschedd/hosts
-  local archive=$cache/$suite.tar.gz
+# root_kept ARCHIVE SUITE FOLDER [PACKAGES]: the same, from ARCHIVE, which is made once.
+root_kept() {
+  local archive=$1 suite=$2 folder=$3
   if [ ! -e "$archive" ]; then
     say "making a root of $suite, once"
-    root_bootstrap "$@"
-    mkdir -p "$cache"
-    tar -C "$folder/root" --one-file-system -I 'gzip -1' -cpf "$folder/root.tar.gz" .
-    mv "$folder/root.tar.gz" "$archive"
+    root_bootstrap "${@:2}"
+    mkdir -p "${archive%/*}"
+    (
+      trap 'rm -f "$archive.$$"' EXIT
+      tar -C "$folder/root" --one-file-system -I 'gzip -1' -cpf "$archive.$$" .
+      mv -T "$archive.$$" "$archive"
+    )
   else
     mkdir "$folder/root"
     tar -C "$folder/root" -xpf "$archive"
   fi
+}
+
+# root_cached SUITE FOLDER [PACKAGES]: the same, with the archive in the user's cache.
+root_cached() {
+  root_kept "${XDG_CACHE_HOME:-$HOME/.cache}/xschedd/hosts/$1.tar.gz" "$@"
 }
 
 # root_clean ROOT: removes the files that apt fetched.
