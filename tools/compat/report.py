@@ -22,12 +22,12 @@ class Result:
     seconds: float
 
 
-def version(root, beginning):
-    """The installed version of the first package whose name starts with this."""
+def version(root, prefix):
+    """The installed version of the first package whose name begins with `prefix`, whatever version its name contains."""
     path = subprocess.run([HERE / "root", "path", root], capture_output=True, text=True, check=True).stdout.strip()
     for text in (pathlib.Path(path) / "etc/xschedd-compat-packages").read_text().splitlines():
         name, number = text.split("\t")
-        if name.split(":")[0].rstrip("0123456789-") == beginning.rstrip("0123456789-") and not name.endswith("-dev"):
+        if name.split(":")[0].rstrip("0123456789-") == prefix.rstrip("0123456789-") and not name.endswith("-dev"):
             return number
     return "?"
 

@@ -68,13 +68,13 @@ class Scheduler(threading.Thread):
         self.seen = {}  # pid → the daemon's last report of it
         self.ended = threading.Event()
 
-    def look(self):
+    def observe(self):
         self.seen.update({pid: one for pid, one in self.node.clients().items() if not is_neighbour(one)})
         return list(self.seen)
 
     def run(self):
         while not self.ended.wait(self.random.uniform(0.001, 0.03)):
-            pids = self.look()
+            pids = self.observe()
             if not pids:
                 continue
             pid = self.random.choice(pids)
@@ -194,7 +194,7 @@ class Run:
         if not finished.wait(DEADLINE_S):
             raise AssertionError(f"not done within {DEADLINE_S} s; the last lines: {output[-3:]}\n{self.errors()}")
         scheduler.stop()
-        for pid in scheduler.look():
+        for pid in scheduler.observe():
             node.ctl("release", "--pid", pid, check=False)
         process.stdin.close()
         process.wait(DEADLINE_S)

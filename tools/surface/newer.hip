@@ -25,11 +25,11 @@ long long SeenCalls() {
 }
 
 template <typename Function>
-void Call(const char* what, long long wanted, Function function) {
+void Call(const char* what, long long expected, Function function) {
   const long long before = SeenCalls();
   std::printf("%d: %s\n", static_cast<int>(function()), what);
-  if (before < 0 || SeenCalls() - before == wanted) return;
-  std::fprintf(stderr, "seen %lld times instead of %lld: %s\n", SeenCalls() - before, wanted, what);
+  if (before < 0 || SeenCalls() - before == expected) return;
+  std::fprintf(stderr, "seen %lld times instead of %lld: %s\n", SeenCalls() - before, expected, what);
   ++g_wrong;
 }
 #define ONCE(call) Call(#call, 1, [&] { return call; })
@@ -95,8 +95,8 @@ int main(int argc, char** argv) {
 
   // ---- functions by address
   void* found = nullptr;
-  hipDriverProcAddressQueryResult said;
-  NEVER(hipGetProcAddress("hipMemsetAsync", &found, 60100, 0, &said));
+  hipDriverProcAddressQueryResult query_result;
+  NEVER(hipGetProcAddress("hipMemsetAsync", &found, 60100, 0, &query_result));
   using Fill = hipError_t (*)(void*, int, std::size_t, hipStream_t);
   if (found != nullptr) ONCE(reinterpret_cast<Fill>(found)(y, 0, 64, stream));
 

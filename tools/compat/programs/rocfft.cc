@@ -27,14 +27,14 @@ int main() {
                           rocfft_precision_single, 2, square, 1, nullptr));
   rocfft_execution_info info = nullptr;
   NEED(rocfft_execution_info_create(&info));
-  size_t most = 1;
+  size_t largest = 1;
   for (rocfft_plan plan : plans) {
     size_t bytes = 0;
     CALL(rocfft_plan_get_work_buffer_size(plan, &bytes));
-    most = bytes > most ? bytes : most;
+    largest = bytes > largest ? bytes : largest;
   }
-  NEED(hipMalloc(&work, most));
-  CALL(rocfft_execution_info_set_work_buffer(info, work, most));
+  NEED(hipMalloc(&work, largest));
+  CALL(rocfft_execution_info_set_work_buffer(info, work, largest));
   for (int round = 0; round < compat::Rounds(); ++round) {
     CALL(rocfft_execution_info_set_stream(info, round % 2 == 0 ? nullptr : stream));
     for (rocfft_plan plan : plans)

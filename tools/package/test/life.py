@@ -37,14 +37,14 @@ class Life:
     def client(self, words):
         return next((client for client in self.clients() if words in " ".join(map(str, client.values()))), None)
 
-    def look(self):
+    def state(self):
         return dict(part.split("=") for part in self.low.ask("look").split())
 
     def main_pid(self):
         return int(property_of(SERVICE, "MainPID"))
 
     # ---- steps, in this order
-    def depend(self):
+    def install_dependencies(self):
         """Installs the dependencies with apt first, so that the files before and after can be compared."""
         run("apt-get", "update", "-q")
         needed = run("sh", "-c", f"apt-get install -s --no-install-recommends {TEST}/packages/*.deb | sed -n 's/^Inst //p'")
@@ -86,7 +86,7 @@ class Life:
         return f"{len(report['findings'])} findings, {len(wrong)} of them about the missing GPU and HIP"
 
     def acceptance(self):
-        """Without a GPU it says no, by the daemon that runs, and leaves a whole report."""
+        """Without a GPU it says no, having asked the running daemon, and leaves a complete report."""
         report = json.loads(run("xschedctl", "--json", "acceptance", "--output", "/tmp/report", status=1))
         expect(report["sections"][0]["verdict"] == "no", report["sections"][0]["line"])
         skipped = [one["what"] for one in report["sections"][0]["skipped"]]
@@ -98,7 +98,7 @@ class Life:
     def python(self):
         return run("python3", "-c", "import xschedd; print(xschedd.__file__)")
 
-    def clients_come(self):
+    def start_clients(self):
         """One held client, one for which it is held, and a program with the package's shim. Their GPU is not the machine's."""
         run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
         run("systemctl", "restart", SERVICE)
@@ -108,7 +108,7 @@ class Life:
         for tenant in (self.low, self.high):
             expect(tenant.hear() == "ready", "a tenant did not start")
             expect(tenant.ask("busy") == "ok", "a tenant is not busy")
-        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held")
+        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held")
         expect(self.program.ask("launch") == "0 1", "the program did not launch")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client")
         mine = self.client("preloaded.py")
@@ -116,15 +116,15 @@ class Life:
         run("xschedctl", "set", "--pid", mine["pid"], "--priority", -7)
 
     def survive(self, act):
-        """After `act` another daemon runs; memory, the closed gate and the settings are unchanged."""
-        before, old, mine = self.look(), self.main_pid(), self.client("preloaded.py")
+        """After `act` a new daemon runs, and memory, the closed gate and the settings are unchanged."""
+        before, old, mine = self.state(), self.main_pid(), self.client("preloaded.py")
         wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= 7, "systemd keeps state and memory")
         stored = property_of(SERVICE, "NFileDescriptorStore")
         said = act()
-        wait_for(lambda: self.main_pid() not in (0, old), "another daemon")
+        wait_for(lambda: self.main_pid() not in (0, old), "a new daemon runs")
         wait_for(lambda: run("xschedctl", "version", status=None) and property_of(SERVICE, "SubState") == "running", "it serves")
-        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held again")
-        after = self.look()
+        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held again")
+        after = self.state()
         expect({**after, "bound": 0} == {**before, "bound": 0}, f"memory or id changed: {before} {after}")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
         now = self.client("preloaded.py")
@@ -171,7 +171,7 @@ class Life:
         run("systemctl", "stop", SERVICE)
         run("xschedctl", "version")
         expect(self.main_pid() not in (0, old), "a connection did not start it")
-        wait_for(lambda: self.client("preloaded.py"), "the program connects again")
+        wait_for(lambda: self.client("preloaded.py"), "the program reconnects")
 
     def stop_all(self):
         run("systemctl", "stop", "xschedd*")
@@ -182,7 +182,7 @@ class Life:
             expect(property_of(unit, "ActiveState") == "inactive", f"{unit} still runs")
 
     def metrics(self):
-        """Turned on as in docs/reference/metrics.md, but on another port, because this root uses the machine's network."""
+        """Enabled as in docs/reference/metrics.md, but on another port, because this root uses the machine's network."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -199,11 +199,11 @@ class Life:
             expect("xschedd_build_info{" in text, text)
             return text
         scrape()
-        # Nor does Prometheus restart what is stopped as in docs/how-to/troubleshooting.md.
+        # Nor does Prometheus restart what was stopped as in docs/how-to/troubleshooting.md.
         self.stop_all()
         run("systemctl", "start", METRICS, SERVICE)
         text = scrape()
-        wait_for(lambda: self.client("preloaded.py"), "the program connects again")
+        wait_for(lambda: self.client("preloaded.py"), "the program reconnects")
         run("rm", "-r", place)
         return f"{len(text.splitlines())} lines"
 
@@ -228,15 +228,15 @@ class Life:
         failed = run("systemctl", "list-units", "--all", "--no-legend", "--plain", "xschedd*")
         expect(not failed, f"systemd still knows {failed}")
 
-    def again(self):
+    def reinstall(self):
         """A purged package installs as it did the first time."""
         run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/packages/xschedd_*.deb {TEST}/packages/xschedd-client_*.deb")
         run("xschedctl", "version")
         run("dpkg", "--purge", "xschedd", "xschedd-client")
         expect(files() == self.before, "something is left behind")
 
-    STEPS = (depend, install, serve, verify, doctor, acceptance, python, clients_come, restart, crash, watchdog, reload, upgrade,
-             socket_activation, metrics, remove, purge, again)
+    STEPS = (install_dependencies, install, serve, verify, doctor, acceptance, python, start_clients, restart, crash, watchdog, reload, upgrade,
+             socket_activation, metrics, remove, purge, reinstall)
 
 
 if __name__ == "__main__":
