@@ -237,7 +237,7 @@ class Fleet:
         file = pathlib.Path("/etc/xschedd/nri.toml")
         right = file.read_text()
         file.write_text("[namespace.ml]\nceiling = 500\n")
-        checked = run("env", "LD_LIBRARY_PATH=/opt/libraries", "xschedd-nri", "--check-config", status=3)
+        checked = run("env", "LD_LIBRARY_PATH=/opt/libraries", "xschedd-nri", "--check-config", status=3).removeprefix("xschedd-nri: ")
         expect(checked.startswith(f"{file}:2:") and checked.count("\n") == 0, checked)
         pod = self.client("bounded", {"xschedd.io/priority": "60"})
         self.has(pod, 50)

@@ -161,7 +161,7 @@ class Latency:
         run("systemctl", "start", "xschedd-slurm-sync.service")
 
     def killing_slurmd_is_not_felt(self):
-        run("systemctl", "kill", "--signal=KILL", "slurmd")
+        run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "slurmd")
         row = self.window("slurmd killed", time.monotonic_ns(), self.batch)
         run("sh", "-c", "systemctl reset-failed slurmd; systemctl start slurmd")
         wait_for(lambda: run("sinfo", "--noheader", "--format", "%T", status=None) in ("mixed", "allocated"), "slurmd is back")
