@@ -161,8 +161,13 @@ class Names(unittest.TestCase):
         self.assertEqual(daemon["ports"], [{"name": "metrics", "containerPort": port}])
         self.assertEqual(daemon["livenessProbe"]["httpGet"], {"path": "/metrics", "port": "metrics"})
         self.assertEqual(find("NetworkPolicy", "xschedd")["spec"]["ingress"], [{"ports": [{"port": port, "protocol": "TCP"}]}])
-        (endpoint,) = find("PodMonitor", "xschedd")["spec"]["podMetricsEndpoints"]
+        monitor = find("PodMonitor", "xschedd")["spec"]
+        (endpoint,) = monitor["podMetricsEndpoints"]
         self.assertEqual((endpoint["port"], endpoint["path"]), ("metrics", "/metrics"))
+        # Alerts and rules name the job, and claims' labels keep their names, as where systemd runs the daemon.
+        scrape = yaml.safe_load(read("systemd/monitoring/prometheus-scrape.yml"))["scrape_configs"][0]
+        self.assertEqual(monitor["selector"]["matchLabels"][monitor["jobLabel"]], scrape["job_name"])
+        self.assertTrue(scrape["honor_labels"] and endpoint["honorLabels"])
 
     def test_annotations_are_those_of_the_plugin(self):
         found = set()
