@@ -173,7 +173,7 @@ XSCHEDD_FUNCTION(int, xschedd_set_weight, (unsigned int weight), (weight), XSCHE
 XSCHEDD_FUNCTION(int, xschedd_set_deadline, (xschedd_count us), (us), XSCHEDD_ERROR_NO_SHIM)
 
 /* Processes of one user that name the same group are scheduled as one. At most 255 bytes; "" or null: what
- * XSCHEDD_GROUP says. To be said before the first GPU work. Returns
+ * XSCHEDD_GROUP says. To be said before the first GPU work, or allocation of device memory. Returns
  *   XSCHEDD_OK                    taken
  *   XSCHEDD_ERROR_INVALID         too long
  *   XSCHEDD_ERROR_TOO_LATE        the client runs already; nothing was changed
