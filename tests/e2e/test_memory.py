@@ -48,6 +48,11 @@ class Memory(harness.NodeTest):
         self.assertIn("xschedd: XSCHEDD_MEMORY: ", err)
         self.assertIn("no limit is set", err)
 
+    def test_smi_libraries_of_the_program_say_the_same(self):
+        libraries = [harness.programs / f"lib{name}.so.fake" for name in ("rocm_smi64", "amd_smi")]
+        self.finish(self.start("smi", *libraries, limit=f"{LIMIT_MIB}M"))
+        self.finish(self.start("smi", *libraries, "none"))
+
     def test_a_neighbour_has_what_it_had(self):
         limited = self.start("wait", limit=f"{LIMIT_MIB}M", interactive=True)
         neighbour = self.start("wait", interactive=True)

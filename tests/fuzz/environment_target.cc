@@ -24,7 +24,7 @@ constexpr const char* kNames[] = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",
                                   "SOFTGPU_SEED",        "SOFTGPU_CLOCK_SCALE",
                                   "SOFTGPU_JITTER",      "SOFTGPU_KERNELS",
                                   "SOFTGPU_DURATIONS",   "SOFTGPU_LATE_BARRIERS",
-                                  "XSCHEDD_STREAMS"};
+                                  "XSCHEDD_STREAMS",     "XSCHEDD_MEMORY"};
 
 }  // namespace
 

@@ -2,11 +2,15 @@
 // out of memory, and that fits after a free.
 //
 //   allocations LIMIT_MIB [no-refusals]    every kind has to be refused as above; with `no-refusals`, no kind may be
-//   allocations LIMIT_MIB wait             allocates more than half, says "ready", and asks for as much again for each
+//   allocations LIMIT_MIB smi ROCM_SMI AMDSMI [none]   what these two libraries say (fake_smi.c), under the limit or
+//   none allocations LIMIT_MIB wait             allocates more than half, says "ready", and asks for as much again for
+//   each
 //                                          line of standard input: "refused" or "given"
 //
 // A kind that this runtime does not have on this device is named on standard error, and left out. The last line is as
 // in program.h. Thread rule: main thread.
+#include <dlfcn.h>
+
 #include <functional>
 #include <iterator>
 #include <string>
@@ -90,8 +94,7 @@ const Kind kKinds[] = {
     {"hipMallocAsync", [](void** out, std::size_t bytes) { return hipMallocAsync(out, bytes, g_stream); },
      FreeIntoPool},
     {"hipMallocFromPoolAsync",
-     [](void** out, std::size_t bytes) { return hipMallocFromPoolAsync(out, bytes, g_pool, g_stream); },
-     FreeIntoPool},
+     [](void** out, std::size_t bytes) { return hipMallocFromPoolAsync(out, bytes, g_pool, g_stream); }, FreeIntoPool},
     {"hipMemCreate", Physical,
      [](void* memory) { return hipMemRelease(static_cast<hipMemGenericAllocationHandle_t>(memory)); }},
 };
@@ -145,6 +148,45 @@ void Shown(bool refuses) {
   EXPECT(properties.multiProcessorCount > 0);
 }
 
+// The libraries' numbers for one device of ours and one of others: total and used, in bytes.
+int Smi(const char* rocm_smi, const char* amdsmi, bool is_limited) {
+  g_kind = "smi";
+  constexpr std::uint64_t kTotal = std::uint64_t{64} << 30;
+  constexpr std::uint64_t kUsed = std::uint64_t{40} << 30;
+  constexpr int kVideo = 0;
+  constexpr int kHost = 1;
+  void* const rocm = dlopen(rocm_smi, RTLD_NOW);
+  void* const amd = dlopen(amdsmi, RTLD_NOW);
+  EXPECT(rocm != nullptr && amd != nullptr);
+  if (g_wrong != 0) return 1;
+  void* memory = nullptr;
+  E2E_CHECK(hipMalloc(&memory, g_limit / 4));
+  using RocmGet = int (*)(std::uint32_t, int, std::uint64_t*);
+  using AmdGet = int (*)(void*, int, std::uint64_t*);
+  const auto rocm_total = reinterpret_cast<RocmGet>(dlsym(rocm, "rsmi_dev_memory_total_get"));
+  const auto rocm_used = reinterpret_cast<RocmGet>(dlsym(rocm, "rsmi_dev_memory_usage_get"));
+  const auto amd_total = reinterpret_cast<AmdGet>(dlsym(amd, "amdsmi_get_gpu_memory_total"));
+  const auto amd_used = reinterpret_cast<AmdGet>(dlsym(amd, "amdsmi_get_gpu_memory_usage"));
+  const auto amd_both = reinterpret_cast<int (*)(void*, std::uint32_t*)>(dlsym(amd, "amdsmi_get_gpu_vram_usage"));
+  for (const bool is_ours : {true, false}) {
+    const bool is_changed = is_limited && is_ours;
+    const std::uint64_t total = is_changed ? g_limit : kTotal;
+    const std::uint64_t used = is_changed ? g_limit / 4 : kUsed;
+    const std::uint32_t index = is_ours ? 0 : 1;
+    void* const handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(is_ours ? 1 : 2));
+    std::uint64_t value = 0;
+    std::uint32_t both[2] = {};
+    EXPECT(rocm_total(index, kVideo, &value) == 0 && value == total);
+    EXPECT(rocm_used(index, kVideo, &value) == 0 && value == used);
+    EXPECT(rocm_total(index, kHost, &value) == 0 && value == kTotal);
+    EXPECT(amd_total(handle, kVideo, &value) == 0 && value == total);
+    EXPECT(amd_used(handle, kVideo, &value) == 0 && value == used);
+    EXPECT(amd_both(handle, both) == 0 && both[0] == total >> 20 && both[1] == used >> 20);
+  }
+  if (g_wrong == 0) std::printf("right: 0 launches, 0 submissions\n");
+  return g_wrong == 0 ? 0 : 1;
+}
+
 int Wait() {
   void* memory = nullptr;
   E2E_CHECK(hipMalloc(&memory, g_limit / 8 * 5));
@@ -167,6 +209,7 @@ int main(int argc, char** argv) {
   g_limit = argc > 1 ? std::strtoull(argv[1], nullptr, 10) << 20 : 0;
   const std::string mode = argc > 2 ? argv[2] : "";
   if (mode == "wait") return Wait();
+  if (mode == "smi" && argc > 4) return Smi(argv[3], argv[4], argc == 5);
   E2E_CHECK(hipStreamCreate(&g_stream));
   E2E_CHECK(hipDeviceGetDefaultMemPool(&g_pool, 0));
   Shown(mode != "no-refusals");

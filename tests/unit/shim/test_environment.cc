@@ -12,10 +12,10 @@ using namespace xschedd::shim;
 
 namespace {
 constexpr const char* kNames[] = {
-    "XSCHEDD_WEIGHT",         "XSCHEDD_DEADLINE_US", "XSCHEDD_STREAMS",      "XSCHEDD_GROUP", "SLURM_JOB_ID",
-    "SLURM_NTASKS",           "SLURM_STEP_ID",       "MASTER_PORT",          "RANK",          "WORLD_SIZE",
-    "TORCHELASTIC_RUN_ID",    "PMIX_NAMESPACE",      "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "PMI_JOBID",
-    "OMPI_MCA_ess_base_jobid"};
+    "XSCHEDD_WEIGHT", "XSCHEDD_DEADLINE_US",    "XSCHEDD_STREAMS", "XSCHEDD_MEMORY",       "XSCHEDD_GROUP",
+    "SLURM_JOB_ID",   "SLURM_NTASKS",           "SLURM_STEP_ID",   "MASTER_PORT",          "RANK",
+    "WORLD_SIZE",     "TORCHELASTIC_RUN_ID",    "PMIX_NAMESPACE",  "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+    "PMI_JOBID",      "OMPI_MCA_ess_base_jobid"};
 struct Set {
   const char* name;
   const char* value;
@@ -43,6 +43,9 @@ TEST_CASE("weight and deadline are whole numbers in range, or are ignored", "[en
   CHECK(With({{"XSCHEDD_STREAMS", "1"}}).schedules_streams);
   for (const char* off : {"", "0", "2", "yes"})
     CHECK_FALSE(With({{"XSCHEDD_STREAMS", off}}).schedules_streams);
+  CHECK(With({{"XSCHEDD_MEMORY", "24G"}}).memory_bytes == std::uint64_t{24} << 30);
+  for (const char* none : {"", "24GB", "-1", "G", "99999999999999999999"})
+    CHECK(With({{"XSCHEDD_MEMORY", none}}).memory_bytes == 0);
   CHECK_FALSE(With({}).weight);
   CHECK_FALSE(With({}).deadline_us);
 }

@@ -1,11 +1,12 @@
 // A program under the preloaded stub, with a fake CUDA driver and a client library that keeps the real account: each
 // kind of allocation counts what it takes, is refused above the limit without reaching the driver, and fits after a
-// free. usage: cuda_memory_program FAKE_CUDA
+// free. usage: cuda_memory_program FAKE_CUDA FAKE_NVML
 #include <dlfcn.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 
 #include "tests/unit/shim/stub/expect.h"
@@ -244,10 +245,43 @@ void Shown() {
   EXPECT(Call<void*>("cuCtxDestroy_v2", reinterpret_cast<void*>(0x10)) == 0 && Counted() == 0);
 }
 
+// The program's own NVML says the same of the device that is one of the driver's, and its own of any other.
+void Nvml(const char* path) {
+  struct Memory {
+    unsigned long long total, free, used;
+  } memory{};
+  struct MemoryV2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+  } memory_v2{};
+  void* const one = reinterpret_cast<void*>(1);
+  void* const another = reinterpret_cast<void*>(2);
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  EXPECT(library != nullptr);
+  if (library == nullptr) return;
+  const auto get = reinterpret_cast<int (*)(void*, Memory*)>(dlsym(library, "nvmlDeviceGetMemoryInfo"));
+  const auto get_v2 = reinterpret_cast<int (*)(void*, MemoryV2*)>(dlsym(library, "nvmlDeviceGetMemoryInfo_v2"));
+  Dl_info info{};
+  EXPECT(dladdr(dlsym(library, "nvmlDeviceGetMemoryBusWidth"), &info) != 0 &&
+         std::strstr(info.dli_fname, "nvidia-ml") != nullptr);
+  EXPECT(get(one, &memory) == 0 && memory.total == 100 * kGiB && memory.used == 40 * kGiB);
+  std::uint64_t at = 0;
+  EXPECT((Call<Out, std::size_t>("cuMemAlloc_v2", &at, 3 * kGiB) == 0));
+  Limit(8 * kGiB);
+  EXPECT(get(one, &memory) == 0 && memory.total == 8 * kGiB && memory.free == 5 * kGiB && memory.used == 3 * kGiB);
+  EXPECT(get_v2(one, &memory_v2) == 0 && memory_v2.total == 8 * kGiB && memory_v2.free == 5 * kGiB &&
+         memory_v2.used == 3 * kGiB && memory_v2.reserved == kGiB);
+  EXPECT(get(another, &memory) == 0 && memory.total == 100 * kGiB && memory.used == 40 * kGiB);
+  EXPECT(get(nullptr, &memory) == 2);
+  Limit(0);
+  EXPECT(get(one, &memory) == 0 && memory.total == 100 * kGiB);
+  EXPECT(Call<Value>("cuMemFree_v2", at) == 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   g_driver = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   EXPECT(g_driver != nullptr);
   if (g_driver == nullptr) return 1;
@@ -267,5 +301,6 @@ int main(int argc, char** argv) {
   Graphs();
   HostileSizes();
   Shown();
+  Nvml(argv[2]);
   return g_failures == 0 ? 0 : 1;
 }

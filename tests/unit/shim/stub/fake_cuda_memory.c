@@ -122,6 +122,13 @@ EXPORT int cuCtxDestroy_v2(void* context) {
   (void)context;
   return take();
 }
+/* As NVML has it (fake_nvml.c). */
+EXPORT int cuDeviceGetUuid_v2(unsigned char* out, int device) {
+  for (int i = 0; i < 16; ++i)
+    out[i] = 0;
+  out[15] = (unsigned char)device;
+  return 0;
+}
 EXPORT int fake_cuda_memory_calls(void) {
   return calls;
 }
