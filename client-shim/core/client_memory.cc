@@ -51,7 +51,7 @@ MemoryLimit Client::LimitOf(std::uint32_t slot) {
 }
 
 std::uint64_t Client::KeptByPools(std::uint32_t slot, const MemoryLimit& limit) {
-  const bool may_ask = !captures_.Any() && !captures_.Forbid() && stub_.vendor->kept_by_pools != nullptr;
+  const bool may_ask = !captures_.Any() && !captures_.AreCallsForbidden() && stub_.vendor->kept_by_pools != nullptr;
   return limit.bytes != 0 && may_ask ? stub_.vendor->kept_by_pools(static_cast<int>(slot)) : 0;
 }
 

@@ -75,7 +75,7 @@ Environment Environment::Read() {
   if (!streams.empty() && streams != "0" && streams != "1") {
     Warn("XSCHEDD_STREAMS: \"" + streams + "\" is neither 0 nor 1; streams are not scheduled against each other");
   }
-  if (const std::string text = Get("XSCHEDD_MEMORY"); !text.empty()) {
+  if (const std::string text = EnvironmentVariable("XSCHEDD_MEMORY"); !text.empty()) {
     const Result<std::uint64_t> bytes = ParseByteSize(text);
     if (bytes) {
       environment.memory_bytes = *bytes;

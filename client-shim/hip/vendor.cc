@@ -225,13 +225,13 @@ uint64_t KeptByPools(int device) {
   const OwnCalls calls;
   bool all_answered = true;
   const uint64_t bytes = g_pools.Kept(device, g_made_pools, &all_answered);
-  if (!all_answered) calls.Forget();
+  if (!all_answered) calls.ClearError();
   return bytes;
 }
 
 void TrimPools(int device) {
   const OwnCalls calls;
-  if (!g_pools.Trim(device, g_made_pools)) calls.Forget();
+  if (!g_pools.Trim(device, g_made_pools)) calls.ClearError();
 }
 
 // "HIP 5.2.21153": the version number is major * 10^7 + minor * 10^5 + patch.

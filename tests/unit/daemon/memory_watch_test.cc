@@ -298,14 +298,14 @@ TEST_CASE("limits are in force when a client connects, and when they are set, pu
   auto& ledger = *static_cast<abi::Ledger*>(ledger_mapping.Address());
   ledger.memory[0].bytes = 5 * kGiB;
   ledger.memory[0].refused = 2;
-  core.LookAtMemory();
+  core.CheckMemory();
   CHECK(core.Events().Remembered().back().kind == EventKind::kMemory);
   CHECK(core.Events().Remembered().back().ReasonText() ==
         "2 allocations of device memory were refused: it has 5.00 GiB here, and may have 6.00 GiB: by a rule of the "
         "configuration");
   const std::size_t events = core.Events().Remembered().size();
   ledger.memory[0].refused = 200;
-  core.LookAtMemory();
+  core.CheckMemory();
   CHECK(core.Events().Remembered().size() == events);
   core.Stop();
 }

@@ -65,6 +65,8 @@ const Vendor kVendor = {
     [] {},
     [](int mode) { return mode; },
     [](const KernelRef&, void*) -> const char* { return nullptr; },
+    nullptr,
+    nullptr,
     nullptr};
 
 // ---- a tracked client with a session; never freed
