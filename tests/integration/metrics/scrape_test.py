@@ -479,9 +479,11 @@ class Documents(WithMetrics):
             client.tell(f"device {GPU}")
         for client in clients:
             client.tell("await tracked")
+            client.tell("gpu_us 1000")
             client.tell("busy")
         self.assertEqual(self.ctl("set", "--all", "--memory", "8G").returncode, 0)
-        wait_for(lambda: self.scrape().all("xschedd_window_seconds"), "windows")
+        for name in ("xschedd_window_seconds", "xschedd_space_gpu_time_seconds_total", "xschedd_wait_seconds_total"):
+            wait_for(lambda one=name: self.scrape().all(one), name)
         if os.geteuid() == 0:
             wait_for(lambda: self.scrape().all("xschedd_unscheduled_processes"), "a look at all processes")
         seen = self.scrape()
