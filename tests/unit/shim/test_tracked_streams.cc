@@ -9,11 +9,11 @@ using namespace xschedd::shim;
 
 namespace {
 
-void* Handle(std::uintptr_t handle) {
+void* HandleOf(std::uintptr_t handle) {
   return reinterpret_cast<void*>(handle);
 }
 StreamKey Key(std::uintptr_t handle, std::uint64_t thread = 0) {
-  return StreamKey{Handle(handle), thread};
+  return StreamKey{HandleOf(handle), thread};
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ TEST_CASE("rounds go on behind a stream that is gone", "[streams]") {
 
 TEST_CASE("the legacy default stream waits for blocking streams, and may not be marked beside them", "[streams]") {
   TrackedStreams streams;
-  streams.NoteMade(Handle(32), true);
+  streams.NoteMade(HandleOf(32), true);
   TrackedStream& is_non_blocking = streams.Find(Key(32));
   CHECK(is_non_blocking.is_non_blocking);
   CHECK_FALSE(TrackedStreams::IsWaitedFor(StreamKey{}, Key(32), is_non_blocking));
@@ -104,20 +104,20 @@ TEST_CASE("the legacy default stream waits for blocking streams, and may not be 
 
 TEST_CASE("with its last blocking stream gone, the legacy default stream is one like any other", "[streams]") {
   TrackedStreams streams;
-  streams.NoteMade(Handle(16), false);
-  streams.NoteMade(Handle(32), false);
-  streams.NoteDestroyed(Handle(16));
+  streams.NoteMade(HandleOf(16), false);
+  streams.NoteMade(HandleOf(32), false);
+  streams.NoteDestroyed(HandleOf(16));
   CHECK_FALSE(streams.MayMarkElsewhere(StreamKey{}));
-  streams.NoteDestroyed(Handle(32));
+  streams.NoteDestroyed(HandleOf(32));
   CHECK(streams.MayMarkElsewhere(StreamKey{}));
-  streams.NoteMade(Handle(48), false);
+  streams.NoteMade(HandleOf(48), false);
   streams.ForgetAll();  // the device was reset
   CHECK(streams.MayMarkElsewhere(StreamKey{}));
 }
 
 TEST_CASE("a new session knows nothing of a stream's work, and all of the stream", "[streams]") {
   TrackedStreams streams;
-  streams.NoteMade(Handle(16), true);
+  streams.NoteMade(HandleOf(16), true);
   TrackedStream& stream = streams.Find(Key(16));
   stream.work.Launched(1, 1000);
   stream.in_flight = InFlight{1, 1000};
