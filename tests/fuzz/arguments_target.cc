@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   ctl::CommandLine line;
   const auto action = line.Parse(words);
   if (!action) {
-    FUZZ_CHECK(fuzz::IsShowable(ctl::OneLine(action.error().error.Line())));
+    FUZZ_CHECK(fuzz::IsShowable(OneLine(action.error().error.Line())));
     return 0;
   }
   // The other commands run a program, write a file, or inspect this machine.
