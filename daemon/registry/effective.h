@@ -31,6 +31,7 @@ struct ClientSettings {
   std::optional<std::uint32_t> owner_weight;
   std::optional<Latency> admin_latency;
   std::optional<Latency> owner_latency;
+  bool operator==(const ClientSettings&) const = default;
 };
 ClientSettings SettingsOf(const Client& client);
 

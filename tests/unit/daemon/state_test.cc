@@ -14,6 +14,7 @@
 
 #include "daemon/registry/process.h"
 #include "daemon/registry/process_key.h"
+#include "daemon/state/returning_clients.h"
 #include "daemon/state/saved_state.h"
 #include "daemon/state/state_file.h"
 #include "daemon/state/state_writer.h"
@@ -36,7 +37,8 @@ TEST_CASE("the largest possible state fits") {
   fresh.identity.key = {~std::uint64_t{0}, ~std::uint64_t{0}};
   fresh.group_name = std::string(kMaxGroupNameBytes, 'g');
   fresh.runtime = fresh.route = fresh.version = std::string(kMaxWordBytes, 'w');
-  fresh.hints = {.priority = -100, .weight = 10'000, .deadline_us = policy::kDeadlineLimits.max};
+  fresh.hints = {
+      .priority = -100, .weight = 10'000, .latency = Latency::kStrict, .deadline_us = policy::kDeadlineLimits.max};
   Client& client = core.AddClient(std::move(fresh));
   client.late_total = ~std::uint64_t{0};
   client.connected_ns = ~std::uint64_t{0};
@@ -58,6 +60,7 @@ TEST_CASE("the largest possible state fits") {
     const Actor by{.pid = 1, .uid = 1, .is_admin = is_admin};
     core.SetPriority({&client}, -100, by);
     core.SetWeight({&client}, 10'000, by);
+    core.SetLatency({&client}, Latency::kStrict, by);
     core.SetHold({&client}, true, by);
   }
   state::SavedState one;
@@ -268,6 +271,29 @@ TEST_CASE("live settings survive a restart, except where the files have changed"
   CHECK(after.time_slices == live.time_slices);
   now.name = policy::Name::kFair;
   CHECK(AfterRestart(live, then, now).name == policy::Name::kFair);
+}
+
+TEST_CASE("a client without memory is kept for any setting, and for nothing else") {
+  boost::asio::io_context io;
+  Core core(io, {}, {});
+  const auto is_kept = [&](const auto& set) {
+    ReturningClients returning(io, core, [](std::uint64_t) {});
+    state::Client saved;
+    saved.set_id(7);
+    saved.set_hint(-3);
+    set(saved);
+    returning.AddAbsent(saved);
+    return !returning.Absent().empty();
+  };
+  CHECK(!is_kept([](state::Client&) {}));
+  CHECK(is_kept([](state::Client& client) { client.set_admin_priority(0); }));
+  CHECK(is_kept([](state::Client& client) { client.set_admin_weight(200); }));
+  CHECK(is_kept([](state::Client& client) { client.set_admin_latency("strict"); }));
+  CHECK(is_kept([](state::Client& client) { client.set_hold(true); }));
+  CHECK(is_kept([](state::Client& client) { client.set_owner_priority(-1); }));
+  CHECK(is_kept([](state::Client& client) { client.set_owner_weight(50); }));
+  CHECK(is_kept([](state::Client& client) { client.set_owner_latency("auto"); }));
+  CHECK(is_kept([](state::Client& client) { client.set_owner_hold(true); }));
 }
 
 TEST_CASE("values that this release does not accept are ignored") {
