@@ -180,6 +180,17 @@ class Kept(Restart):
         self.assertEqual([tenant.memory() for tenant in tenants], memory)
         self.assertEqual([self.client(tenant)["hold"] for tenant in tenants], [True, False])
 
+    def test_root_of_a_container_does_not_raise_itself_while_it_is_awaited(self):
+        before = ["unshare", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*before, "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no pid namespaces here")
+        tenant = self.tenant(50, before)
+        self.assertEqual(self.client(tenant)["priority_effective"], 0)
+        wait_for(lambda: len(self.manager.stored()) == 4, "it is stored")
+        self.kill()
+        seen = self.client(tenant)
+        self.assertEqual((seen["priority_hint"], seen["priority_effective"]), (50, 0))
+
     def test_many_restarts(self):
         low, high = self.held_pair()
         memory = low.memory()
