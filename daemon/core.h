@@ -33,6 +33,7 @@ struct SetByOthers {
   ClientSettings settings;
   bool hold = false;        // by an administrator
   bool owner_hold = false;  // by its owner
+  bool operator==(const SetByOthers&) const = default;
 };
 
 // What an earlier daemon knew of a client (daemon/state).

@@ -34,6 +34,7 @@ struct ClientSettings {
   std::optional<Latency> admin_latency;
   std::optional<Latency> owner_latency;
   std::optional<std::uint64_t> admin_memory_limit;
+  bool operator==(const ClientSettings&) const = default;
 };
 ClientSettings SettingsOf(const Client& client);
 

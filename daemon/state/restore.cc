@@ -1,5 +1,6 @@
 // PersistentState at the start: takes over the state of the previous daemon.
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -170,6 +171,9 @@ std::string PersistentState::RestoreClient(const state::Client& saved, std::vect
   restored.fresh.identity.cgroup = std::move(process.cgroup);
   restored.fresh.identity.is_cgroup_exact = process.is_cgroup_exact;
   restored.fresh.identity.place = std::move(process.place);
+  // 0.1.0 did not save may_raise. Only the host's root is known without the process's groups.
+  const bool is_on_host = restored.fresh.identity.place.empty() && restored.fresh.identity.claim_socket == 0;
+  if (is_on_host && restored.fresh.identity.uid == ::geteuid()) restored.fresh.identity.may_raise = true;
   restored.fresh.channel = channel->get();
   returning_.AddWaiting(saved.id(), std::move(*channel), std::move(pidfd));
   channels_.emplace(saved.id(), saved.channel());

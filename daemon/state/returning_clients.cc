@@ -16,11 +16,6 @@ using boost::system::error_code;
 constexpr char kDidNotReturn[] = "it did not come back after the restart";
 constexpr char kHasOtherSession[] = "its process has another session";
 
-bool HasSettings(const state::Client& saved) {
-  return saved.has_admin_priority() || saved.has_admin_weight() || saved.hold() || saved.has_owner_priority() ||
-         saved.has_owner_weight() || saved.owner_hold();
-}
-
 bool IsOf(const state::Client& saved, const ClientIdentity& who) {
   return saved.pid() == who.pid && IsSame({saved.start_ticks(), saved.pidfd_inode()}, who.key);
 }
@@ -47,7 +42,7 @@ void ReturningClients::AddWaiting(std::uint64_t id, std::unique_ptr<Channel> cha
 }
 
 void ReturningClients::AddAbsent(const state::Client& saved) {
-  if (!HasSettings(saved)) return;
+  if (FromSaved(saved).set == SetByOthers{}) return;
   absent_.push_back(saved);
   absent_.back().clear_channel();
 }

@@ -1,7 +1,5 @@
 #include "daemon/state/saved_state.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -96,8 +94,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.key = {saved.start_ticks(), saved.pidfd_inode()};
   fresh.identity.uid = saved.uid();
   fresh.identity.gid = saved.gid();
-  // An earlier release did not save may_raise.
-  fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
+  fresh.identity.may_raise = saved.may_raise();
   fresh.identity.claim_socket = saved.claim_socket();
   fresh.group_name = CleanText(saved.group(), kMaxGroupNameBytes);
   const auto weight = [](std::uint32_t value) {
