@@ -82,6 +82,11 @@ bool BoardWriter::SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes) {
   return true;
 }
 
+std::uint64_t BoardWriter::MemoryLimit(std::uint32_t slot) const {
+  // relaxed: as above.
+  return has_memory_ ? board_->gates[slot].memory_limit.load(std::memory_order_relaxed) : 0;
+}
+
 void BoardWriter::WriteSummary() {
   // The exact OR costs a walk over 64 settings; "some slot has a flag" is all that a reader acts on.
   const std::uint32_t flags = flagged_ != 0 ? abi::kTracked : 0u;

@@ -39,6 +39,7 @@ class BoardWriter {
   // Writes the most bytes of device memory that the client may have, 0: no limit, if it differs; returns whether it
   // wrote. It applies whatever the gate's word says. False for a client of an older version, which cannot know it.
   bool SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes);
+  std::uint64_t MemoryLimit(std::uint32_t slot) const;
 
   // Lets words with flags bind until `until_ns` (CLOCK_MONOTONIC).
   void RenewLease(std::uint64_t until_ns);

@@ -8,10 +8,11 @@
 namespace xschedd {
 namespace {
 
+constexpr std::string_view kUnits = "KMGT";
+
 // How many bits a suffix shifts by; none for a text that is no suffix.
 std::optional<int> Shift(std::string_view suffix) {
   if (suffix.empty()) return 0;
-  constexpr std::string_view kUnits = "KMGT";
   const std::size_t unit = kUnits.find(suffix[0] >= 'a' && suffix[0] <= 'z' ? suffix[0] - 'a' + 'A' : suffix[0]);
   if (unit == std::string_view::npos) return std::nullopt;
   const std::string_view rest = suffix.substr(1);
@@ -34,6 +35,16 @@ Result<std::uint64_t> ParseByteSize(std::string_view text) {
     return Fail("the size of memory \"" + std::string(text) + "\" is too large", kRemedy);
   }
   return number << *shift;
+}
+
+std::string ByteSizeText(std::uint64_t bytes) {
+  std::string unit;
+  for (const char next : kUnits) {
+    if (bytes == 0 || bytes % 1024 != 0) break;
+    bytes /= 1024;
+    unit = next;
+  }
+  return std::to_string(bytes) + unit;
 }
 
 }  // namespace xschedd

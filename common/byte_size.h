@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "common/result.h"
@@ -13,5 +14,8 @@ namespace xschedd {
 // anything else, also KB (1000 or 1024?), and for what does not fit 64 bits; the error says what to give. "0" is 0:
 // what that means is the caller's to say.
 Result<std::uint64_t> ParseByteSize(std::string_view text);
+
+// The shortest text that ParseByteSize reads as exactly these bytes: "24G", "1536M", "4097".
+std::string ByteSizeText(std::uint64_t bytes);
 
 }  // namespace xschedd

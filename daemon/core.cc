@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/byte_size.h"
 #include "common/clock.h"
 #include "daemon/config/files.h"
 #include "daemon/registry/pci_address.h"
@@ -38,10 +39,12 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       file_policy_(config_.policy),
       groups_(FindRoleGroups(config_.readers)),
       gpus_(std::move(gpus)),
-      claims_timer_(io),
+      look_timer_(io),
       journal_(events_),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
+      memory_(registry_, Metrics().Claims(),
+              [this](const Attachment& attachment, std::uint64_t count) { journal_.MemoryRefused(attachment, count); }),
       started_ns_(MonotonicNs()) {
   Metrics().SetUuidOf([this](const std::string& address) {
     return config_.software_gpu || IsPretended(address) ? std::string() : gpus_.UuidOf(address);
@@ -57,13 +60,14 @@ Client& Core::AddClient(NewClient fresh) {
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
   SetClaim(client, ClaimOf(client));
   client.own = client.effective = EffectiveOf(client, config_);
+  if (client.effective.memory_limit != 0) memory_.WriteUnattached(client);
   registry_.MoveToGroup(client, GroupNameOf(client, config_), GroupNamerOf(client, config_));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A new member may change what the rest of its group may do.
   scheduler_.Changed(client);
   if (observer_ != nullptr) observer_->ClientAdded(client);
-  loop_.DecideSoon();
+  DecideSoon();
   return client;
 }
 
@@ -82,7 +86,7 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   registry_.Remove(client_id);
   if (stays != nullptr)
     UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", Journal::LinesOf::kItself);
-  loop_.DecideSoon();
+  DecideSoon();
 }
 
 Result<void> Core::AttachDevice(Client& client, NewDevice device) {
@@ -96,13 +100,18 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const std::uint64_t now = MonotonicNs();
   (*attachment)->history.Begin(now);
   scheduler_.Records().Metrics().Attached(**attachment, now);
+  memory_.Begin(**attachment);
+  if (MemoryWatch::IsWatched(client)) {
+    memory_.LookAt(*(*attachment)->device, now);
+    AwaitLook();
+  }
   journal_.Attached(**attachment, now);
   if (client.attachments.size() == 1) {
     UpdateMembers(*client.group, "pid " + std::to_string(client.identity.pid) + " of the group has a device",
                   Journal::LinesOf::kItself);
   }
   scheduler_.Changed(client);
-  loop_.DecideSoon();
+  DecideSoon();
   NoteChange(client, Urgency::kSoon);
   return {};
 }
@@ -146,7 +155,7 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   if (hints.weight) client.hint_weight = hints.weight;
   if (hints.latency) client.hint_latency = hints.latency;
   UpdateEffective(client, "hint of the client", Journal::LinesOf::kItself);
-  loop_.DecideSoon();
+  DecideSoon();
   NoteChange(client, Urgency::kSoon);
   return {};
 }
@@ -168,6 +177,10 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
   const Effective before = client.effective;
   if (ClassOf(after) != ClassOf(before)) scheduler_.Records().Metrics().Close(client, MonotonicNs());
   client.effective = after;
+  if (after.memory_limit != before.memory_limit) {
+    memory_.WriteUnattached(client);
+    are_memory_limits_changed_ = true;
+  }
   const bool is_changed = journal_.Changed(client, before, why, lines);
   if (is_changed) scheduler_.Changed(client);
   return is_changed;
@@ -217,7 +230,7 @@ void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value
     UpdateEffective(*client, change.why + " " + Text(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }
-  loop_.DecideNow();
+  DecideNow();
 }
 
 void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
@@ -236,6 +249,11 @@ void Core::SetLatency(const std::vector<Client*>& clients, std::optional<Latency
   SetOverride<Latency>(clients, {latency, &Client::admin_latency, &Client::owner_latency, "latency " + what, what}, by);
 }
 
+void Core::SetMemoryLimit(const std::vector<Client*>& clients, std::optional<std::uint64_t> limit, const Actor& by) {
+  const std::string what = !limit ? "reset" : *limit == 0 ? "set to none" : "set to " + ByteSizeText(*limit);
+  SetOverride<std::uint64_t>(clients, {limit, &Client::admin_memory_limit, nullptr, "memory limit " + what, what}, by);
+}
+
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
   journal_.Operation(hold ? "hold" : "release", clients, by, OwnerOf(PrincipalOf(by)));
   for (Client* client : clients) {
@@ -248,12 +266,13 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
     journal_.Hold(*client, hold, by);
     scheduler_.Changed(*client);
   }
-  loop_.DecideNow();
+  DecideNow();
 }
 
 void Core::ApplyPolicy() {
   scheduler_.SetSettings(config_.policy);
   scheduler_.SetEnforcing(config_.enforce);
+  ApplyMemoryEnforcing();
   if (!config_.enforce) Journal::ObservesOnly();
   if (config_.policy.guard_ms_per_s == 0 && config_.policy.name != policy::Name::kFifo) {
     Journal::GuardIsOff();
@@ -282,7 +301,7 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by, const Co
   if (files != nullptr) TakePolicyPlaces(*files);
   ApplyPolicy();
   journal_.PolicySet(settings, by);
-  loop_.DecideNow();
+  DecideNow();
   NoteChange(Urgency::kNow);
 }
 
@@ -323,7 +342,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));
   journal_.Reloaded(source_.path, changed, moved, by);
   if (on_reload_) on_reload_();
-  loop_.DecideNow();
+  DecideNow();
   NoteChange(Urgency::kNow);
   return notes;
 }
@@ -332,6 +351,7 @@ void Core::Disable(const Actor& by) {
   if (std::exchange(enabled_, false)) {
     journal_.Disabled(by);
     scheduler_.OpenAll();
+    ApplyMemoryEnforcing();
   }
   // Even if nothing changed: it may not be saved yet.
   NoteChange(Urgency::kNow);
@@ -341,14 +361,15 @@ void Core::Enable(const Actor& by) {
   if (!std::exchange(enabled_, true)) {
     journal_.Enabled(by);
     scheduler_.ResumeDeciding();
-    loop_.DecideNow();
+    ApplyMemoryEnforcing();
+    DecideNow();
   }
   NoteChange(Urgency::kNow);
 }
 
 void Core::Stop() {
   is_stopped_ = true;
-  claims_timer_.cancel();
+  look_timer_.cancel();
   scheduler_.OpenAll();
   loop_.Stop();
 }

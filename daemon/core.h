@@ -23,6 +23,7 @@
 #include "daemon/registry/roles.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
+#include "daemon/scheduler/memory_watch.h"
 #include "daemon/scheduler/scheduler.h"
 
 namespace xschedd {
@@ -96,6 +97,8 @@ class Core {
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
   void SetLatency(const std::vector<Client*>& clients, std::optional<Latency> latency, const Actor& by);
+  // Bytes of device memory on each device; 0: no limit, whatever claims and rules say. `by` is an administrator.
+  void SetMemoryLimit(const std::vector<Client*>& clients, std::optional<std::uint64_t> limit, const Actor& by);
   // An administrator's release ends both holds, an owner's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   // `files`: the configuration as its files are now. Policy values in force that the files also give count as the
@@ -120,6 +123,8 @@ class Core {
   ClaimPtr DeleteClaim(const std::string& name, const Actor& by);
   // Ends those that are over at this time, or whose cgroup is gone. Otherwise called every second.
   void LookAtClaims(std::uint64_t now_ns);
+  // Reads what clients have of device memory, and writes what each may have (core_memory.cc). As often, in pieces.
+  void LookAtMemory();
   const ClaimTable& Claims() const { return claims_; }
   // What their clients have used up to now, also of claims that have ended.
   const ClaimAccounts& SettledAccounts();
@@ -228,8 +233,17 @@ class Core {
   void EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency);
   // Every client gets what its claim, as it is now, says.
   void FollowClaims(const std::string& why);
-  // Looks at them again when the first may be over.
-  void AwaitClaims();
+  // Looks again when the first claim may be over, and at least once a second where there is a claim or a limit of
+  // memory.
+  void AwaitLook();
+
+  // ---- limits of device memory (core_memory.cc)
+  // Before decisions: the limits first.
+  void DecideNow();
+  void DecideSoon();
+  // Puts the limits into force that have changed.
+  void ApplyMemoryLimits();
+  void ApplyMemoryEnforcing();
   // Brings the accounts of some clients' claims up to now, and now and then has them saved.
   void AccountForClaims(std::uint64_t now_ns);
   void EndAccount(const Claim& claim, const std::string& why);
@@ -253,8 +267,8 @@ class Core {
   CgroupInodeOf cgroups_ = SystemCgroups();
   ClaimTable claims_;
   ClaimSocketCalls claim_sockets_;
-  boost::asio::steady_timer claims_timer_;
-  std::uint64_t claims_due_ns_ = 0;     // when the timer ends; 0: it does not run
+  boost::asio::steady_timer look_timer_;
+  std::uint64_t look_due_ns_ = 0;       // when the timer ends; 0: it does not run
   std::uint64_t accounted_client_ = 0;  // the last one by AccountForClaims
   std::uint64_t accounts_saved_ns_ = 0;
   bool is_stopped_ = false;
@@ -262,6 +276,9 @@ class Core {
   Journal journal_;
   Scheduler scheduler_;
   SchedulerLoop loop_;
+  MemoryWatch memory_;
+  bool are_memory_limits_changed_ = false;
+  bool is_looking_at_memory_ = false;
   std::function<void()> on_reload_;
   std::function<std::uint32_t(std::uint32_t)> owner_of_;
   CoreObserver* observer_ = nullptr;

@@ -64,7 +64,7 @@ Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool d
   FollowClaims(ClaimText(*put->claim) + " was put " + Text(by));
   if (put->is_changed) journal_.ClaimPut(put->claim, put->is_new, ClientsOf(*put->claim), by);
   NoteClaim(put->claim->id, Urgency::kNow);
-  AwaitClaims();
+  AwaitLook();
   return PutClaimResult{put->claim, put->is_new};
 }
 
@@ -123,22 +123,26 @@ void Core::LookAtClaims(std::uint64_t now_ns) {
   EndClaims(claims_.RemoveGone(cgroups_), "its cgroup is gone", Urgency::kSoon);
 }
 
-void Core::AwaitClaims() {
-  if (claims_.All().empty() || is_stopped_) return;
+void Core::AwaitLook() {
+  const auto& clients = registry_.Clients();
+  const bool is_memory_watched = std::any_of(clients.begin(), clients.end(),
+                                             [](const auto& entry) { return MemoryWatch::IsWatched(*entry.second); });
+  if ((claims_.All().empty() && !is_memory_watched) || is_stopped_) return;
   const std::uint64_t now = MonotonicNs();
   const std::uint64_t expiry = claims_.NextExpiryNs();
   const std::uint64_t due = std::min(now + kLookNs, expiry == 0 ? now + kLookNs : std::max(now, expiry));
   // Those who put claims all the time do not put it off.
-  if (claims_due_ns_ != 0 && claims_due_ns_ <= due) return;
-  claims_due_ns_ = due;
-  claims_timer_.expires_after(std::chrono::nanoseconds(due - now));
-  claims_timer_.async_wait([this](const boost::system::error_code& error) {
+  if (look_due_ns_ != 0 && look_due_ns_ <= due) return;
+  look_due_ns_ = due;
+  look_timer_.expires_after(std::chrono::nanoseconds(due - now));
+  look_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    claims_due_ns_ = 0;
+    look_due_ns_ = 0;
     const std::uint64_t look = MonotonicNs();
     LookAtClaims(look);
     AccountForClaims(look);
-    AwaitClaims();
+    LookAtMemory();
+    AwaitLook();
   });
 }
 
@@ -162,12 +166,13 @@ void Core::FollowClaims(const std::string& why) {
     affected.push_back(client.get());
   }
   if (affected.empty()) return;
+  are_memory_limits_changed_ = true;  // also of the same limit, another part may be left
   for (Client* client : affected)
     UpdateGroup(*client);
   std::unordered_set<const Group*> groups;
   for (const Client* client : affected)
     if (groups.insert(client->group).second) UpdateMembers(*client->group, why);
-  loop_.DecideNow();
+  DecideNow();
 }
 
 bool Core::RestoreClaim(Claim claim, ClaimAccount account) {
@@ -181,7 +186,7 @@ bool Core::RestoreClaim(Claim claim, ClaimAccount account) {
   if (const ClaimPtr restored = claims_.FindId(id); is_restored && restored->has_socket && claim_sockets_.open) {
     if (const auto opened = claim_sockets_.open(*restored); !opened) journal_.NoClaimSocket(*restored, opened.error());
   }
-  if (is_restored && claims_.All().size() == 1) AwaitClaims();
+  if (is_restored && claims_.All().size() == 1) AwaitLook();
   if (const ClaimAccount* const known = Accounts().Find(id); known != nullptr && claims_.FindId(id) == nullptr)
     EndAccount(*ClaimPtr(known->claim), "its time ran out, or its cgroup went, while no daemon ran");
   return is_restored;

@@ -13,6 +13,7 @@ void Apply(const SetByOthers& set, Client& client) {
   client.owner = set.settings.owner;
   client.owner_weight = set.settings.owner_weight;
   client.admin_latency = set.settings.admin_latency;
+  client.admin_memory_limit = set.settings.admin_memory_limit;
   client.owner_latency = set.settings.owner_latency;
   client.hold = set.hold;
   client.owner_hold = set.owner_hold;
@@ -45,6 +46,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     (*attachment)->is_restored = true;
     (*attachment)->history.Begin(now);
     scheduler_.Records().Metrics().Attached(**attachment, now);
+    memory_.Begin(**attachment);
   }
   UpdateMembers(*client.group, "as it was before the restart", Journal::LinesOf::kItself);
   Journal::TakenOver(client);
@@ -54,9 +56,12 @@ Client& Core::RestoreClient(RestoredClient restored) {
 }
 
 void Core::RestoreDone() {
-  loop_.DecideNow();
+  are_memory_limits_changed_ = true;
+  DecideNow();
   for (const auto& [id, client] : registry_.Clients()) {
-    if (client->channel != nullptr) scheduler_.AlignBoard(*client);
+    if (client->channel == nullptr) continue;
+    scheduler_.AlignBoard(*client);
+    memory_.WriteUnattached(*client);
   }
 }
 
@@ -74,6 +79,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   client.hint = fresh.hints.priority;
   client.hint_weight = fresh.hints.weight;
   client.hint_latency = fresh.hints.latency;
+  client.own_memory_limit = fresh.own_memory_limit;
   client.runtime = std::move(fresh.runtime);
   client.route = std::move(fresh.route);
   client.version = std::move(fresh.version);
@@ -82,7 +88,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   UpdateGroup(client);
   journal_.Reconnected(client);
   scheduler_.Changed(client);
-  loop_.DecideSoon();
+  DecideSoon();
   NoteChange(client, Urgency::kSoon);
 }
 
@@ -96,7 +102,7 @@ void Core::RestoreSettings(Client& client, const SetByOthers& set) {
   Apply(set, client);
   UpdateEffective(client, "as it was set before the restart");
   scheduler_.Changed(client);
-  loop_.DecideSoon();
+  DecideSoon();
   NoteChange(client, Urgency::kSoon);
 }
 

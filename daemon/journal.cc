@@ -6,8 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "common/byte_size.h"
 #include "common/clock.h"
 #include "daemon/registry/effective_words.h"
+#include "daemon/scheduler/memory_words.h"
 
 namespace xschedd {
 namespace {
@@ -21,6 +23,11 @@ Event EventNow(EventKind kind, std::string text) {
   event.time_ns = MonotonicNs();
   event.text = std::move(text);
   return event;
+}
+
+// "24G", "none"
+std::string LimitText(std::uint64_t bytes) {
+  return bytes == 0 ? "none" : ByteSizeText(bytes);
 }
 
 // ` place="container 0123456789ab"`; empty for the host.
@@ -101,7 +108,8 @@ bool Journal::Changed(const Client& client, const Effective& before, const std::
   const bool reranked = after.priority != before.priority;
   const bool reweighted = after.weight != before.weight;
   const bool relaxed = after.latency != before.latency;
-  if (!reranked && !reweighted && !relaxed) return false;
+  const bool relimited = after.memory_limit != before.memory_limit;
+  if (!reranked && !reweighted && !relaxed && !relimited) return false;
   std::string note;
   const bool told = TakeDetail(lines, client, &note);
   if (reranked) {
@@ -126,6 +134,14 @@ bool Journal::Changed(const Client& client, const Effective& before, const std::
     }
     events_.Add(ClientEvent(EventKind::kLever, client, MonotonicNs(), "latency " + latency + ": " + why));
   }
+  if (relimited) {
+    const std::string limit = LimitText(after.memory_limit);
+    if (told) {
+      SPDLOG_INFO("memory limit changed pid={} from={} to={} source={} reason=\"{}\"{}", pid,
+                  LimitText(before.memory_limit), limit, SourceText(after.memory_source), why, note);
+    }
+    events_.Add(ClientEvent(EventKind::kMemory, client, MonotonicNs(), "memory limit " + limit + ": " + why));
+  }
   return true;
 }
 
@@ -137,6 +153,22 @@ void Journal::GroupChanged(const Client& client, const std::string& before) {
 
 void Journal::Hold(const Client& client, bool hold, const Actor& by) {
   events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, client, MonotonicNs(), Text(by)));
+}
+
+void Journal::MemoryRefused(const Attachment& attachment, std::uint64_t count) {
+  const Client& client = *attachment.client;
+  const std::string what = (count == 1 ? "an allocation of device memory was"
+                                       : std::to_string(count) + " allocations of device memory were") +
+                           " refused: ";
+  const std::string why = MemoryText(attachment);
+  Event event = DeviceEvent(EventKind::kMemory, attachment, MonotonicNs());
+  event.text = what + why;
+  events_.Add(std::move(event));
+  if (std::string note; TakeLine(*client.principal, &note)) {
+    SPDLOG_WARN("memory refused pid={} uid={} device={} count={} bytes={} limit={} reason=\"{}\" remedy=\"{}\"{}",
+                client.identity.pid, client.identity.uid, attachment.device->pci_address, count,
+                attachment.memory.bytes, LimitHere(attachment).bytes, why, MemoryRemedy(attachment), note);
+  }
 }
 
 // ---- claims
@@ -152,12 +184,13 @@ void Journal::ClaimPut(const ClaimPtr& put, bool is_new, std::size_t clients, co
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("-"); };
   const std::string verb = is_new ? "put" : "changed";
   SPDLOG_INFO(
-      "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} group=\"{}\" ttl_ms={} "
-      "socket={} "
+      "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} memory={} "
+      "group=\"{}\" ttl_ms={} socket={} "
       "clients={} {}",
       verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
-      number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
-      claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
+      number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-",
+      LimitText(claim.memory_limit.value_or(0)), claim.group, claim.ttl_ns / policy::kNsPerMs,
+      claim.has_socket ? "yes" : "no", clients, Fields(by));
   AddClaimEvent(put, "was " + verb + " " + Text(by));
 }
 
@@ -174,10 +207,11 @@ void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
     labels += (labels.empty() ? "" : ",") + name + "=" + value;
   SPDLOG_INFO(
       "claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} gpu_time_ms={} held_ms={} launches={} "
-      "untracked_ms={} "
+      "untracked_ms={} memory_peak_bytes={} memory_refused={} "
       "lasted_ms={} labels=\"{}\" reason=\"{}\"",
       claim.name, LabelText(claim), claim.cgroup, clients, usage.gpu_ns / policy::kNsPerMs,
       usage.held_ns / policy::kNsPerMs, usage.launches, usage.untracked_ns / policy::kNsPerMs,
+      account.memory_peak_bytes, usage.memory_refused,
       account.ended_unix_ms - std::min(account.began_unix_ms, account.ended_unix_ms), labels, account.end_reason);
   AddClaimEvent(account.claim, "has ended: " + account.end_reason);
 }

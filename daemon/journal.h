@@ -39,6 +39,8 @@ class Journal {
   bool Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines);
   void GroupChanged(const Client& client, const std::string& before);
   void Hold(const Client& client, bool hold, const Actor& by);
+  // Allocations of device memory were refused, `count` since the last call about it.
+  void MemoryRefused(const Attachment& attachment, std::uint64_t count);
 
   // ---- claims; `clients`: how many have it now
   void ClaimPut(const ClaimPtr& claim, bool is_new, std::size_t clients, const Actor& by);

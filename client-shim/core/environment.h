@@ -5,7 +5,7 @@
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
-//   XSCHEDD_MEMORY       the most device memory on each device, in bytes or as 24G; 0 or not set: no limit of its own
+//   XSCHEDD_MEMORY       the most device memory on each device, in bytes or as 24G (common/memory_limit.h)
 //   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs action), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "common/memory_limit.h"
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/ownership.h"
 #include "daemon/admin/selector.h"
 #include "daemon/registry/effective_words.h"
+#include "daemon/scheduler/memory_words.h"
 
 namespace xschedd {
 namespace {
@@ -70,8 +72,13 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   const bool sets_priority = request.has_priority() || request.reset_priority();
   const bool sets_weight = request.has_weight() || request.reset_weight();
   const bool sets_latency = !request.latency().empty() || request.reset_latency();
-  if (!sets_priority && !sets_weight && !sets_latency) {
-    return {StatusCode::INVALID_ARGUMENT, "nothing to set; give a priority, a weight, a latency or what to reset"};
+  // A user has set none: with other resets there is nothing to do.
+  const bool resets_more = request.reset_priority() || request.reset_weight() || request.reset_latency();
+  const bool resets_memory = request.reset_memory_limit() && (by.is_admin || !resets_more);
+  const bool sets_memory = request.has_memory_limit() || resets_memory;
+  if (!sets_priority && !sets_weight && !sets_latency && !sets_memory) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "nothing to set; give a priority, a weight, a latency, a memory limit or what to reset"};
   }
   std::optional<Latency> latency;
   if (!request.latency().empty()) {
@@ -80,7 +87,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     latency = *parsed;
   }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
-      (latency && request.reset_latency())) {
+      (latency && request.reset_latency()) || (request.has_memory_limit() && request.reset_memory_limit())) {
     return {StatusCode::INVALID_ARGUMENT, "the request both sets and resets a value; give one or the other"};
   }
   if (request.has_priority() && !IsPriority(request.priority())) {
@@ -91,11 +98,23 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     Status status = CheckNumber("weight", request.weight(), policy::kWeightLimits);
     if (!status.ok()) return status;
   }
+  if (sets_memory && !by.is_admin) {
+    return Denied(
+        core_, by,
+        "only an administrator may limit the memory of a running client; start the program with xschedctl run "
+        "--memory, or ask an administrator (admin.sock)");
+  }
+  if (request.has_memory_limit() && request.memory_limit() != 0) {
+    if (const auto checked = CheckMemoryLimit(request.memory_limit()); !checked)
+      return {StatusCode::INVALID_ARGUMENT, checked.error().Line()};
+  }
   Selected selected;
   if (Status status = Select(by, request.selector(), selected); !status.ok()) return status;
   const std::vector<Client*>& clients = selected.clients;
   response.set_left_out(selected.left_out);
   const std::uint64_t began = MonotonicNs();
+  const std::optional<std::uint64_t> memory =
+      request.has_memory_limit() ? std::optional<std::uint64_t>(request.memory_limit()) : std::nullopt;
   const std::optional<int> priority = request.has_priority() ? std::optional<int>(request.priority()) : std::nullopt;
   const std::optional<std::uint32_t> weight =
       request.has_weight() ? std::optional<std::uint32_t>(request.weight()) : std::nullopt;
@@ -104,6 +123,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     if (sets_priority) (by.is_admin ? settings.admin : settings.owner) = priority;
     if (sets_weight) (by.is_admin ? settings.admin_weight : settings.owner_weight) = weight;
     if (sets_latency) (by.is_admin ? settings.admin_latency : settings.owner_latency) = latency;
+    if (sets_memory) settings.admin_memory_limit = memory;
     return settings;
   });
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -118,6 +138,8 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     change.set_weight_after(after.weight);
     change.set_latency_before(std::string(LatencyText(before.latency)));
     change.set_latency_after(std::string(LatencyText(after.latency)));
+    change.set_memory_limit_before(before.memory_limit);
+    change.set_memory_limit_after(after.memory_limit);
     change.set_hold_after(client->IsOnHold());
     const Config& config = core_.Settings();
     if (sets_weight && after.weight_limited)
@@ -127,12 +149,16 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     if (latency && others_decide(after.latency_source)) NoteOverridden("latency", after.latency_source, change);
     if (weight && others_decide(after.weight_source)) NoteOverridden("weight", after.weight_source, change);
     if (priority && others_decide(after.source)) NoteOverridden("priority", after.source, change);
+    if (after.memory_limit != 0 && sets_memory) {
+      if (const std::string why = MemoryNotApplied(*client); !why.empty()) change.set_note("not limited: " + why);
+    }
   }
   if (request.dry_run()) return Status::OK;
   ChargeFor(by, clients.size());
   if (sets_priority) core_.SetPriority(clients, priority, by);
   if (sets_weight) core_.SetWeight(clients, weight, by);
   if (sets_latency) core_.SetLatency(clients, latency, by);
+  if (sets_memory) core_.SetMemoryLimit(clients, memory, by);
   response.set_applied_ns(AppliedNs(core_.GetScheduler(), began));
   return Status::OK;
 }
@@ -171,6 +197,8 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_weight_after(client->effective.weight);
     change.set_latency_before(std::string(LatencyText(client->effective.latency)));
     change.set_latency_after(change.latency_before());
+    change.set_memory_limit_before(client->effective.memory_limit);
+    change.set_memory_limit_after(client->effective.memory_limit);
     change.set_hold_after(hold || stays_held(client));
     if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
       change.set_note(hold ? "was on hold already" : "was not on hold");

@@ -41,6 +41,7 @@ Result<Claim> ClaimFrom(const v1::Claim& from) {
   if (from.has_ceiling()) claim.ceiling = from.ceiling();
   if (from.has_weight()) claim.weight = from.weight();
   if (from.has_weight_ceiling()) claim.weight_ceiling = from.weight_ceiling();
+  if (from.has_memory_limit()) claim.memory_limit = from.memory_limit();
   claim.group = from.group();
   for (const auto& [name, value] : from.labels())
     claim.labels[name] = value;

@@ -1,14 +1,16 @@
 #include "daemon/admin/conversion.h"
 
+#include "common/memory_limit.h"
 #include "daemon/config/settings_message.h"
 #include "daemon/policy/benefit.h"
+#include "daemon/scheduler/memory_words.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
 namespace {
 
-v1::PrioritySource SourceOf(const Effective& effective) {
-  switch (effective.source) {
+v1::PrioritySource ToMessage(PrioritySource source) {
+  switch (source) {
     case PrioritySource::kDefault:
       return v1::PRIORITY_SOURCE_UNSPECIFIED;
     case PrioritySource::kAdmin:
@@ -59,6 +61,11 @@ void FillClientDevice(const Attachment& attachment, std::uint64_t now_ns, v1::Cl
   out.set_passthrough(ledger.passthrough);
   out.set_slice_us(attachment.client->channel->Ledger().Slice(attachment.slot).us);
   out.set_slice(SliceText(attachment));
+  if (const auto memory = attachment.client->channel->Ledger().Memory(attachment.slot)) {
+    out.set_memory_bytes(memory->bytes);
+    out.set_memory_refused(memory->refused);
+  }
+  out.set_memory_limit(LimitHere(attachment).bytes);
   if (out.state() == v1::CLIENT_STATE_HELD && !ledger.has_waiters && ledger.in_flight != 0 && ledger.passthrough != 0) {
     out.set_state(v1::CLIENT_STATE_PASSING);
   }
@@ -86,6 +93,15 @@ void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
   out.set_is_settled(memory.IsSettled());
 }
 
+void FillMemoryLimit(const Client& client, v1::MemoryLimit& out) {
+  const Effective& set = client.effective;
+  const bool is_own = SmallerLimit(set.memory_limit, client.own_memory_limit) != set.memory_limit;
+  out.set_bytes(is_own ? client.own_memory_limit : set.memory_limit);
+  out.set_source(is_own ? v1::PRIORITY_SOURCE_HINT : ToMessage(set.memory_source));
+  out.set_is_shared(!is_own && set.memory_source == PrioritySource::kClaim);
+  if (!is_own) out.set_not_applied(MemoryNotApplied(client));
+}
+
 void FillClientClaim(const ClaimPtr& claim, v1::ClientClaim& out) {
   out.set_name(claim->name);
   out.set_text(LabelText(*claim));
@@ -104,6 +120,7 @@ void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1
   if (claim.weight) out.set_weight(*claim.weight);
   if (claim.weight_ceiling) out.set_weight_ceiling(*claim.weight_ceiling);
   if (claim.latency) out.set_latency(std::string(LatencyText(*claim.latency)));
+  if (claim.memory_limit) out.set_memory_limit(*claim.memory_limit);
   out.set_group(claim.group);
   for (const auto& [name, value] : claim.labels)
     (*out.mutable_labels())[name] = value;
@@ -124,6 +141,8 @@ void FillClaimReport(const ClaimAccount& account, std::size_t clients, v1::Claim
   out.set_held_ns(account.usage.held_ns);
   out.set_launches(account.usage.launches);
   out.set_untracked_ns(account.usage.untracked_ns);
+  out.set_memory_peak_bytes(account.memory_peak_bytes);
+  out.set_memory_refused(account.usage.memory_refused);
   out.set_clients(static_cast<std::uint32_t>(clients));
 }
 
@@ -140,7 +159,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   if (client.hint) out.set_priority_hint(*client.hint);
   if (client.admin) out.set_priority_admin(*client.admin);
   out.set_priority_effective(client.effective.priority);
-  out.set_priority_source(SourceOf(client.effective));
+  out.set_priority_source(ToMessage(client.effective.source));
   out.set_hold(client.IsOnHold());
   out.set_hold_by_admin(client.hold);
   if (client.owner) out.set_priority_owner(*client.owner);
@@ -165,6 +184,8 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
   const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
   if (client.claim != nullptr) FillClientClaim(client.claim, *out.mutable_claim());
+  if (client.effective.memory_limit != 0 || client.own_memory_limit != 0)
+    FillMemoryLimit(client, *out.mutable_memory_limit());
   if (is_measured && benefit.Of(policy::kCheapest).pairs != 0) FillBenefit(benefit, *out.mutable_benefit());
 }
 
@@ -241,6 +262,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
     to.set_gpu_level_ns(device.gpu_level_ns);
     to.set_weight_all(device.weight_level);
     to.set_slice(device.slice);
+    to.set_memory(device.memory);
     to.set_late(account.late);
   }
   for (const ExplainedCause& cause : explanation.causes) {
@@ -278,5 +300,6 @@ static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
 static_assert(static_cast<int>(EventKind::kSilent) == v1::EVENT_KIND_SILENT);
 static_assert(static_cast<int>(EventKind::kLever) == v1::EVENT_KIND_LEVER);
 static_assert(static_cast<int>(EventKind::kClaim) == v1::EVENT_KIND_CLAIM);
+static_assert(static_cast<int>(EventKind::kMemory) == v1::EVENT_KIND_MEMORY);
 
 }  // namespace xschedd

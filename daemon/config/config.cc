@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "common/memory_limit.h"
 #include "common/passthrough.h"
 #include "daemon/config/keys.h"
 #include "daemon/config/match.h"
@@ -153,8 +154,8 @@ void ReadUser(ConfigReader& reader, const toml::table& table, std::optional<std:
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   const std::size_t errors = reader.ErrorCount();
   reader.OnlyKeys(table, "[[rule]]",
-                  {"uid", "user", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "latency", "join",
-                   "passthrough", "class"});
+                  {"uid", "user", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "latency",
+                   "memory", "join", "passthrough", "class"});
   Rule rule;
   std::uint32_t number = 0;
   int priority = 0;
@@ -181,6 +182,14 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
       reader.Refuse(*table.get("latency"), latency.error().what, latency.error().remedy);
     }
   }
+  if (reader.Text(table, "memory", text)) {
+    const Result<std::uint64_t> limit = ParseMemoryLimit(text);
+    if (limit) {
+      rule.memory_limit = *limit;
+    } else {
+      reader.Refuse(*table.get("memory"), limit.error().what, limit.error().remedy);
+    }
+  }
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
@@ -191,9 +200,10 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
     reader.Refuse(table, "a [[rule]] that fits every client",
                   "give it a uid, user, gid, exe, cgroup, container or group");
   }
-  if (!rule.priority && !rule.weight && !rule.latency && !rule.join && rule.passthrough.empty() && !rule.metric_class) {
+  if (!rule.priority && !rule.weight && !rule.latency && !rule.memory_limit && !rule.join && rule.passthrough.empty() &&
+      !rule.metric_class) {
     reader.Refuse(table, "a [[rule]] that sets nothing",
-                  "give it a priority, weight, latency, join, passthrough or class");
+                  "give it a priority, weight, latency, memory, join, passthrough or class");
   }
   config.rules.push_back(std::move(rule));
 }

@@ -41,9 +41,10 @@ struct Rule {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
   std::optional<Latency> latency = {};
-  std::optional<std::string> join = {};          // the group that clients are put into
-  std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
-  std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
+  std::optional<std::uint64_t> memory_limit = {};  // bytes of device memory on each device
+  std::optional<std::string> join = {};            // the group that clients are put into
+  std::vector<std::string> passthrough = {};       // in addition to Config::passthrough
+  std::optional<std::string> metric_class = {};    // in the metrics (telemetry/meter.h)
   FilePlace place = {};
 
   // Whether users can make their clients match: by the name of a program, of a group, or of a cgroup that users create.

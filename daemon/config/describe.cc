@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/byte_size.h"
 #include "daemon/config/keys.h"
 
 namespace xschedd {
@@ -35,6 +36,7 @@ Json ToJson(const Rule& rule) {
   Put(json, "priority", rule.priority);
   Put(json, "weight", rule.weight);
   if (rule.latency) json["latency"] = LatencyText(*rule.latency);
+  if (rule.memory_limit) json["memory"] = ByteSizeText(*rule.memory_limit);
   Put(json, "join", rule.join);
   if (!rule.passthrough.empty()) json["passthrough"] = rule.passthrough;
   Put(json, "class", rule.metric_class);

@@ -71,6 +71,16 @@ void ForClaims(const Sources& from, const Write& write) {
   if (claims.IsUsed()) write(kOtherClaims, claims.Rest());
 }
 
+// The claims that last and have a series.
+template <typename Write>
+void ForLastingClaims(const Sources& from, const Write& write) {
+  const ClaimAccounts& claims = MeterOf(from).Claims();
+  for (const std::uint64_t id : claims.Series()) {
+    const ClaimAccount& account = *claims.Find(id);
+    if (account.end_order == 0) write(*account.claim);
+  }
+}
+
 std::string LabelOf(const Claim& claim, const char* name) {
   const auto found = claim.labels.find(name);
   return found == claim.labels.end() ? std::string() : CleanText(found->second, kClaimLabelBytes);
@@ -279,6 +289,31 @@ constexpr MetricWriter kWriters[] = {
        });
      }},
 
+    {{"xschedd_claim_memory_bytes", MetricType::kGauge, "bytes",
+      "Device memory that the clients of the claim count as allocated together, on the device where that is most."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForLastingClaims(from, [&](const Claim& claim) {
+         out.Sample({{kClaim, claim.name}}, MeterOf(from).Claims().MemoryBytes(claim.id));
+       });
+     }},
+    {{"xschedd_claim_memory_limit_bytes", MetricType::kGauge, "bytes",
+      "The most that they may have together on each device. Absent where the claim sets none."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForLastingClaims(from, [&](const Claim& claim) {
+         if (claim.memory_limit) out.Sample({{kClaim, claim.name}}, *claim.memory_limit);
+       });
+     }},
+    {{"xschedd_claim_memory_refusals", MetricType::kCounter, "",
+      "Allocations of the clients of the claim that limits of device memory refused."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForClaims(from, [&](std::string_view claim, const Usage& usage) {
+         out.Sample({{kClaim, claim}}, usage.memory_refused);
+       });
+     }},
+
     // ---- classes of clients on devices
     {{"xschedd_gpu_time_seconds", MetricType::kCounter, "seconds",
       "GPU time that clients have used while they were tracked, as they measure it."},
@@ -372,6 +407,30 @@ constexpr MetricWriter kWriters[] = {
      [](const Sources& from, Place place, Exposition& out) {
        if (const Row row = RowAt(from, place)) {
          out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Now().in_flight);
+       }
+     }},
+    {{"xschedd_client_memory_bytes", MetricType::kGauge, "bytes",
+      "Device memory that clients count as allocated, as their shims see it."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Now().memory_bytes);
+       }
+     }},
+    {{"xschedd_client_memory_limit_bytes", MetricType::kGauge, "bytes",
+      "The most device memory that one client may have: the smallest of the class. Absent where none has a limit."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       const Row row = RowAt(from, place);
+       if (!row || row.Now().memory_limit_bytes == 0) return;
+       out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Now().memory_limit_bytes);
+     }},
+    {{"xschedd_client_memory_refusals", MetricType::kCounter, "",
+      "Allocations of clients that limits of device memory refused."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Total().memory_refused);
        }
      }},
     {{"xschedd_window_seconds", MetricType::kGauge, "seconds",

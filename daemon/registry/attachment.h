@@ -10,6 +10,7 @@
 #include "daemon/registry/burst_clock.h"
 #include "daemon/registry/gpu_account.h"
 #include "daemon/registry/history.h"
+#include "daemon/registry/memory_account.h"
 #include "daemon/registry/metered.h"
 #include "daemon/registry/principal.h"
 #include "daemon/registry/reason.h"
@@ -43,6 +44,7 @@ struct Attachment {
   // For the gatherer only: its place in the device's cluster, and whether it is listed there as touched.
   std::uint32_t index = 0;
   bool touched = false;
+  MemoryAccount memory;
   History history;
   Metered metered;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "daemon/policy/types.h"
 #include "daemon/registry/limits.h"
@@ -105,7 +106,8 @@ Result<void> Check(const Claim& claim) {
   }
   if (const auto checked = CheckMembers(claim); !checked) return checked;
   for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
-                              CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling)})
+                              CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling),
+                              claim.memory_limit ? CheckMemoryLimit(*claim.memory_limit) : Result<void>()})
     if (!checked) return checked;
   if (claim.priority && claim.ceiling && *claim.priority > *claim.ceiling) {
     return Fail("priority " + std::to_string(*claim.priority) + " is above the claim's own ceiling, " +

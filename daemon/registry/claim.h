@@ -38,6 +38,7 @@ struct Claim {
   std::optional<std::uint32_t> weight;
   std::optional<std::uint32_t> weight_ceiling;
   std::optional<Latency> latency;
+  std::optional<std::uint64_t> memory_limit;  // bytes on each device, for all its clients together
   std::string group;  // empty: clients name their own, and share it with no client outside the claim
   ClaimLabels labels;
   std::uint64_t ttl_ns = 0;      // 0: until its cgroup is gone, or, without one, until it is removed

@@ -73,6 +73,10 @@ struct Effective {
   bool weight_limited = false;
   Latency latency = Latency::kAuto;
   PrioritySource latency_source = PrioritySource::kDefault;
+  // Most bytes of device memory on each device; 0: no limit. A claim's is for all its clients together. A group does
+  // not share it.
+  std::uint64_t memory_limit = 0;
+  PrioritySource memory_source = PrioritySource::kDefault;
   std::string metric_class;  // given by a rule; empty: derived from the priority (telemetry/meter.h)
   ClaimPtr claim;            // the client's; null: it has none
 };
@@ -98,6 +102,9 @@ struct ClientIdentity {
 inline constexpr double kLateLinesPerSecond = 2;
 inline constexpr double kLateLinesBurst = 20;
 
+// The same for allocations that are refused because of a limit.
+inline constexpr double kMemoryLinesPerSecond = 0.1;
+
 // How many calls went through ungated, by the passthrough rule that matched, as the configuration writes it.
 using PassedCounts = std::map<std::string, std::uint64_t>;
 inline constexpr std::size_t kMaxPassedRules =
@@ -113,6 +120,7 @@ struct Client {
   std::string runtime;
   std::string route;
   std::string version;
+  std::uint64_t own_memory_limit = 0;  // bytes, its process's own, which its shim applies; 0: none
   std::optional<int> hint;
   std::optional<int> admin;
   std::optional<std::uint32_t> hint_weight;
@@ -121,6 +129,7 @@ struct Client {
   std::uint64_t default_stream_deadline_us = 0;  // for default streams, which are not in `queues`; 0: none
   std::optional<std::uint32_t> admin_weight;
   std::optional<Latency> admin_latency;
+  std::optional<std::uint64_t> admin_memory_limit;  // bytes; 0: none, whatever claims and rules say
   // Set by the client's own user through client.sock.
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
@@ -143,6 +152,7 @@ struct Client {
   std::uint64_t late_total = 0;  // bursts that finished after their deadline
   PassedCounts passed;           // as reported by the client
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
+  TokenBucket memory_lines{kMemoryLinesPerSecond, 1};
 
   bool IsOnHold() const { return hold || owner_hold; }
   // Whether it has a device and can be gated there.
@@ -166,6 +176,7 @@ struct NewClient {
   std::string runtime;
   std::string route;
   std::string version;
+  std::uint64_t own_memory_limit = 0;
   Channel* channel = nullptr;
 };
 

@@ -95,8 +95,8 @@ OwnCeiling WithClaim(const OwnCeiling& own, const Claim& claim, std::uint32_t ui
 }
 
 ClientSettings SettingsOf(const Client& client) {
-  return {client.admin,        client.admin_weight,  client.owner,
-          client.owner_weight, client.admin_latency, client.owner_latency};
+  return {client.admin,         client.admin_weight,      client.owner, client.owner_weight, client.admin_latency,
+          client.owner_latency, client.admin_memory_limit};
 }
 
 Effective EffectiveOf(const Client& client, const Config& config) {
@@ -115,6 +115,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
                              client.hint_weight, policy::kWeightDefault);
   const auto latency = Choose(settings.admin_latency, claim.latency, rule.latency, settings.owner_latency,
                               client.hint_latency, Latency::kAuto);
+  const auto memory = Choose<std::uint64_t>(settings.admin_memory_limit, claim.memory_limit, rule.memory_limit,
+                                            std::nullopt, std::nullopt, 0);
   const OwnCeiling own = OwnCeilingOf(client.identity.uid, client.identity.may_raise, config);
   const OwnCeiling configured = OwnCeilingOf(client.identity.uid, true, config);
   const int priority_ceiling =
@@ -129,6 +131,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .weight_limited = weight.value > weight_ceiling,
           .latency = latency.value,
           .latency_source = latency.source,
+          .memory_limit = memory.value,
+          .memory_source = memory.source,
           .metric_class = rule.metric_class.value_or(""),
           .claim = client.claim};
 }

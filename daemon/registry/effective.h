@@ -1,5 +1,7 @@
 // What is in effect for a client: its group, and the priority, weight and latency that the group's members share.
 //
+// A limit of device memory is the administrator's, else the claim's, else the rule's; each client has its own.
+//
 // Priority, weight and latency are chosen separately. Each is the administrator's setting, else the claim's, else that
 // of the first rule that matches, else the one that the client's own user has set, else the client's hint, else the
 // default. Priority and weight are limited to the configured ceiling of the uid, which also binds administrators and
@@ -31,6 +33,7 @@ struct ClientSettings {
   std::optional<std::uint32_t> owner_weight;
   std::optional<Latency> admin_latency;
   std::optional<Latency> owner_latency;
+  std::optional<std::uint64_t> admin_memory_limit;
 };
 ClientSettings SettingsOf(const Client& client);
 

@@ -16,14 +16,15 @@ struct Usage {
   std::uint64_t became_busy = 0;
   std::uint64_t became_idle = 0;
   std::uint64_t late = 0;
-  std::uint64_t untracked_ns = 0;  // for which it was untracked: GPU time and launches of it are not known
+  std::uint64_t untracked_ns = 0;    // for which it was untracked: GPU time and launches of it are not known
+  std::uint64_t memory_refused = 0;  // allocations that limits of device memory refused
 
   bool operator==(const Usage&) const = default;
 };
 
-inline constexpr std::uint64_t Usage::*kUsageParts[] = {&Usage::gpu_ns,      &Usage::held_ns, &Usage::launches,
-                                                        &Usage::completions, &Usage::passed,  &Usage::became_busy,
-                                                        &Usage::became_idle, &Usage::late,    &Usage::untracked_ns};
+inline constexpr std::uint64_t Usage::*kUsageParts[] = {
+    &Usage::gpu_ns,      &Usage::held_ns,     &Usage::launches, &Usage::completions,  &Usage::passed,
+    &Usage::became_busy, &Usage::became_idle, &Usage::late,     &Usage::untracked_ns, &Usage::memory_refused};
 
 inline void AddUsage(const Usage& from, Usage& to) {
   for (const auto part : kUsageParts)

@@ -27,6 +27,7 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->hint = fresh.hints.priority;
   client->hint_weight = fresh.hints.weight;
   client->hint_latency = fresh.hints.latency;
+  client->own_memory_limit = fresh.own_memory_limit;
   client->hint_deadline_us = fresh.hints.deadline_us.value_or(0);
   client->runtime = std::move(fresh.runtime);
   client->route = std::move(fresh.route);

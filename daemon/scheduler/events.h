@@ -36,6 +36,7 @@ enum class EventKind {
   kSilent = 22,
   kLever = 23,
   kClaim = 24,
+  kMemory = 25,
 };
 
 struct Event {

@@ -1,5 +1,7 @@
 #include "daemon/scheduler/explain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,6 +9,7 @@
 
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
+#include "daemon/scheduler/memory_words.h"
 #include "daemon/scheduler/share_owner.h"
 #include "daemon/scheduler/slice_words.h"
 
@@ -83,6 +86,16 @@ class Explainer {
 
   // For the last added device.
   void AddSlice(std::string text) { result_.devices.back().slice = std::move(text); }
+  void AddMemory(const Attachment& attachment) {
+    result_.devices.back().memory = MemoryText(attachment);
+    const auto account = attachment.client->channel == nullptr
+                             ? std::nullopt
+                             : attachment.client->channel->Ledger().Memory(attachment.slot);
+    if (!account || account->refused == 0) return;
+    result_.devices.back().memory +=
+        fmt::format("; {} allocation{} refused since it connected", account->refused, account->refused == 1 ? "" : "s");
+    if (LimitHere(attachment).bytes != 0) refused_.push_back({MemoryRemedy(attachment), {}});
+  }
 
   Explanation Finish() {
     std::sort(result_.causes.begin(), result_.causes.end(),
@@ -94,6 +107,7 @@ class Explainer {
       if (cause.total.total_ns * kSmallPart >= result_.held_ns)
         AddRemedies(RemediesFor(cause.total, subject_, context_));
     }
+    AddRemedies(std::move(refused_));
     if (subject_.hold) AddRemedies(RemediesFor({.reason = {.why = policy::Why::kHold}}, subject_, context_));
     return std::move(result_);
   }
@@ -113,6 +127,7 @@ class Explainer {
   std::uint64_t end_ns_;
   std::uint64_t from_ns_ = 0;
   Explanation result_;
+  std::vector<Remedy> refused_;  // for refused allocations
 };
 
 }  // namespace
@@ -130,6 +145,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
                         attachment->MomentAt(context.now_ns).gpu_ns);
     explainer.AddNeighbours(*attachment->device, &client);
     explainer.AddSlice(SliceInForce(*attachment));
+    explainer.AddMemory(*attachment);
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;

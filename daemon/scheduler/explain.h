@@ -21,7 +21,8 @@ struct ExplainedDevice {
   // by weight_level is the part of it that is due to it, owners first.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
-  std::string slice = {};  // its time slice in force, in words (slice_words.h); empty: the driver's own
+  std::string slice = {};   // its time slice in force, in words (slice_words.h); empty: the driver's own
+  std::string memory = {};  // in words (memory_words.h); empty: not known
 };
 
 struct ExplainedSpan {

@@ -63,6 +63,7 @@ NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGr
   fresh.runtime = CleanText(hello.runtime(), kMaxWordBytes);
   fresh.route = CleanText(hello.route(), kMaxWordBytes);
   fresh.version = CleanText(hello.client_version(), kMaxWordBytes);
+  fresh.own_memory_limit = hello.memory_limit();
   fresh.channel = connection.channel.get();
   return fresh;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/memory_limit.h"
 #include "daemon/build_config.h"
 #include "daemon/config/settings_message.h"
 #include "daemon/registry/process.h"
@@ -25,6 +26,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_id(client.id);
   if (client.admin) saved.set_admin_priority(*client.admin);
   if (client.admin_weight) saved.set_admin_weight(*client.admin_weight);
+  if (client.admin_memory_limit) saved.set_admin_memory_limit(*client.admin_memory_limit);
   saved.set_hold(client.hold);
   if (client.owner) saved.set_owner_priority(*client.owner);
   if (client.owner_weight) saved.set_owner_weight(*client.owner_weight);
@@ -109,6 +111,9 @@ RestoredClient FromSaved(const state::Client& saved) {
   if (saved.has_owner_weight()) settings.owner_weight = weight(saved.owner_weight());
   settings.admin_latency = LatencyFrom(saved.admin_latency());
   settings.owner_latency = LatencyFrom(saved.owner_latency());
+  // 0: an administrator has lifted it.
+  const std::uint64_t limit = saved.admin_memory_limit();
+  if (saved.has_admin_memory_limit() && (limit == 0 || CheckMemoryLimit(limit))) settings.admin_memory_limit = limit;
   client.set.hold = saved.hold();
   client.set.owner_hold = saved.owner_hold();
   if (saved.default_stream_deadline_us() <= policy::kDeadlineLimits.max) {
@@ -146,6 +151,7 @@ state::Claim ToSaved(const Claim& claim) {
   if (claim.weight) saved.set_weight(*claim.weight);
   if (claim.weight_ceiling) saved.set_weight_ceiling(*claim.weight_ceiling);
   if (claim.latency) saved.set_latency(std::string(LatencyText(*claim.latency)));
+  if (claim.memory_limit) saved.set_memory_limit(*claim.memory_limit);
   saved.set_group(claim.group);
   for (const auto& [name, value] : claim.labels)
     (*saved.mutable_labels())[name] = value;
@@ -166,6 +172,7 @@ Claim FromSaved(const state::Claim& saved) {
   if (saved.has_weight()) claim.weight = saved.weight();
   if (saved.has_weight_ceiling()) claim.weight_ceiling = saved.weight_ceiling();
   claim.latency = LatencyFrom(saved.latency());
+  if (saved.has_memory_limit()) claim.memory_limit = saved.memory_limit();
   claim.group = saved.group();
   claim.labels = {saved.labels().begin(), saved.labels().end()};
   claim.ttl_ns = saved.ttl_ns();
@@ -180,6 +187,8 @@ state::ClaimUsage ToSaved(const ClaimAccount& account) {
   saved.set_held_ns(account.usage.held_ns);
   saved.set_launches(account.usage.launches);
   saved.set_untracked_ns(account.usage.untracked_ns);
+  saved.set_memory_refused(account.usage.memory_refused);
+  saved.set_memory_peak_bytes(account.memory_peak_bytes);
   saved.set_began_unix_ms(account.began_unix_ms);
   return saved;
 }
@@ -190,6 +199,8 @@ ClaimAccount FromSaved(const state::ClaimUsage& saved) {
   account.usage.held_ns = saved.held_ns();
   account.usage.launches = saved.launches();
   account.usage.untracked_ns = saved.untracked_ns();
+  account.usage.memory_refused = saved.memory_refused();
+  account.memory_peak_bytes = saved.memory_peak_bytes();
   account.began_unix_ms = saved.began_unix_ms();
   return account;
 }

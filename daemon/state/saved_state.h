@@ -22,13 +22,13 @@ inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
 inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
-    31 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
+    32 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
 inline constexpr std::size_t kMaxSavedPartitionBytes =
     (17 + 5) + (kMaxNameBytes + 2);  // as if each had an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
 inline constexpr std::size_t kMaxSavedLabelsBytes = kMaxLabelBytes + kMaxLabels * 10;
-inline constexpr std::size_t kMaxSavedUsageBytes = 5 * kSavedNumberBytes + 3;
-inline constexpr std::size_t kMaxSavedClaimBytes = 10 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
+inline constexpr std::size_t kMaxSavedUsageBytes = 7 * kSavedNumberBytes + 3;
+inline constexpr std::size_t kMaxSavedClaimBytes = 11 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
                                                    (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
                                                    kMaxSavedLabelsBytes + kMaxSavedUsageBytes + 10;
 inline constexpr std::size_t kMaxSavedEndedClaimBytes = 3 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +

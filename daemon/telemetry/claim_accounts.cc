@@ -23,6 +23,13 @@ void ClaimAccounts::Add(const Claim& claim, const Usage& usage) {
   changed_.insert(claim.id);
 }
 
+void ClaimAccounts::NoteMemory(std::uint64_t claim, std::uint64_t bytes) {
+  const auto found = accounts_.find(claim);
+  if (found == accounts_.end() || found->second.end_order != 0 || bytes <= found->second.memory_peak_bytes) return;
+  found->second.memory_peak_bytes = bytes;
+  changed_.insert(claim);
+}
+
 std::uint64_t ClaimAccounts::End(const Claim& claim, const std::string& why, std::uint64_t unix_ms) {
   const auto found = accounts_.find(claim.id);
   if (found == accounts_.end() || found->second.end_order != 0) return 0;
@@ -119,6 +126,19 @@ void ClaimAccounts::ChooseSeries(std::uint64_t unix_ms) {
     }
     BeginSeries(*most);
   }
+}
+
+void ClaimAccounts::EndCount() {
+  memory_bytes_.clear();
+  for (const auto& [claim, by_device] : counting_) {
+    for (const auto& [device, bytes] : by_device)
+      memory_bytes_[claim] = std::max(memory_bytes_[claim], bytes);
+  }
+}
+
+std::uint64_t ClaimAccounts::MemoryBytes(std::uint64_t claim) const {
+  const auto found = memory_bytes_.find(claim);
+  return found == memory_bytes_.end() ? 0 : found->second;
 }
 
 std::set<std::uint64_t> ClaimAccounts::TakeChanged() {

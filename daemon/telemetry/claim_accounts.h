@@ -34,6 +34,7 @@ struct ClaimAccount {
   std::uint64_t ended_unix_ms = 0;
   std::uint64_t end_order = 0;  // grows from one end to the next; 0: the claim lasts
   std::string end_reason;
+  std::uint64_t memory_peak_bytes = 0;  // the most that its clients had together on one device, at any look
   Usage in_series;  // the part that was used while the claim, or an earlier one of its name, had a series
 };
 
@@ -45,10 +46,22 @@ class ClaimAccounts {
   // A claim was put, perhaps again.
   void Put(const ClaimPtr& claim, std::uint64_t unix_ms);
   void Add(const Claim& claim, const Usage& usage);
+  // By the claim's id: its clients have counted so much together on one device.
+  void NoteMemory(std::uint64_t claim, std::uint64_t bytes);
   // Returns the id of the ended claim that was forgotten for this one; 0: none was.
   std::uint64_t End(const Claim& claim, const std::string& why, std::uint64_t unix_ms);
   // One that was saved before a restart. Does nothing where its claim is known.
   void Restore(ClaimAccount account);
+
+  // ---- a count of all clients, as in Meter
+  void BeginCount() { counting_.clear(); }
+  // A client of the claim has so much device memory on this device (its place in Meter::Devices()).
+  void CountMemory(std::uint64_t claim, std::uint32_t device, std::uint64_t bytes) {
+    counting_[claim][device] += bytes;
+  }
+  void EndCount();
+  // At the last count: of all clients of the claim together, on the device where that is most.
+  std::uint64_t MemoryBytes(std::uint64_t claim) const;
 
   // Null: none is kept.
   const ClaimAccount* Find(std::uint64_t claim) const;
@@ -78,6 +91,8 @@ class ClaimAccounts {
   std::set<std::uint64_t> changed_;
   std::set<std::uint64_t> series_;
   Usage rest_;
+  std::map<std::uint64_t, std::map<std::uint32_t, std::uint64_t>> counting_;  // by claim and device
+  std::map<std::uint64_t, std::uint64_t> memory_bytes_;                       // by claim
   bool is_used_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/memory_limit.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -38,13 +39,16 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   usage.untracked_ns = metered.untracked_ns;
   if (metered.untracked_since_ns != 0) usage.untracked_ns += now_ns - std::min(now_ns, metered.untracked_since_ns);
   if (attachment.client->channel == nullptr) return usage;
-  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  const LedgerReader& reader = attachment.client->channel->Ledger();
+  const LedgerSnapshot ledger = reader.Read(attachment.slot);
   const std::uint64_t passed_ns = now_ns - std::min(now_ns, metered.begun_ns);
   const std::uint64_t most = (passed_ns / kMs + 1) * (Meter::kMaxLaunchesPerS / 1'000);
   usage.gpu_ns = Grown(ledger.gpu_time_ns, metered.base.gpu_ns, passed_ns);
   usage.launches = Grown(ledger.submitted, metered.base.launches, most);
   usage.completions = Grown(ledger.completed, metered.base.completions, most);
   usage.passed = Grown(ledger.passthrough, metered.base.passed, most);
+  if (const auto memory = reader.Memory(attachment.slot))
+    usage.memory_refused = Grown(memory->refused, metered.base.memory_refused, most);
   return usage;
 }
 
@@ -161,6 +165,8 @@ void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
   metered.base.launches = ledger.submitted;
   metered.base.completions = ledger.completed;
   metered.base.passed = ledger.passthrough;
+  if (const auto memory = attachment.client->channel->Ledger().Memory(attachment.slot))
+    metered.base.memory_refused = memory->refused;
 }
 
 void Meter::HoldEnded(Attachment& attachment, std::uint64_t held_ns) {
@@ -213,6 +219,7 @@ void Meter::Begin() {
     account.counting = {};
   for (DeviceAccount& device : devices_)
     device.counting = 0;
+  claims_.BeginCount();
 }
 
 void Meter::Count(Client& client, std::uint64_t now_ns) {
@@ -238,6 +245,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.held_since_ns != 0) {
     present.longest_hold_ns = std::max(present.longest_hold_ns, now_ns - std::min(now_ns, attachment.held_since_ns));
   }
+  CountMemory(attachment, present);
   if (phase == Phase::kUntracked || attachment.client->channel == nullptr) {
     device.counting = -1;
     return;
@@ -251,7 +259,18 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   }
 }
 
+void Meter::CountMemory(const Attachment& attachment, Present& present) {
+  const Client& client = *attachment.client;
+  const auto memory = client.channel == nullptr ? std::nullopt : client.channel->Ledger().Memory(attachment.slot);
+  if (!memory) return;
+  present.memory_bytes += memory->bytes;
+  const std::uint64_t limit = SmallerLimit(attachment.memory.limit, client.own_memory_limit);
+  present.memory_limit_bytes = SmallerLimit(present.memory_limit_bytes, limit);
+  if (client.claim != nullptr) claims_.CountMemory(client.claim->id, attachment.device->metered, memory->bytes);
+}
+
 void Meter::End() {
+  claims_.EndCount();
   for (ClassAccount& account : accounts_)
     account.present = account.counting;
   // Clients that run side by side can add up to more than the device's time.

@@ -39,6 +39,8 @@ struct Present {
   std::uint64_t in_flight = 0;
   std::uint64_t window_us = 0;  // the largest; 0: no client has one
   std::uint64_t longest_hold_ns = 0;
+  std::uint64_t memory_bytes = 0;        // by the clients' own accounts
+  std::uint64_t memory_limit_bytes = 0;  // the smallest; 0: no client has one
 };
 
 struct ClassAccount {
@@ -108,6 +110,7 @@ class Meter {
  private:
   void Settle(Attachment& attachment, std::uint64_t now_ns);
   void CountPresent(const Attachment& attachment, std::uint64_t now_ns);
+  void CountMemory(const Attachment& attachment, Present& present);
   ClassAccount& AccountOf(Attachment& attachment);
   std::uint32_t FindAccount(std::uint32_t device, std::uint32_t klass);
   std::uint32_t PlaceOf(Device& device);

@@ -141,6 +141,9 @@ class Versions(harness.NodeTest):
         self.assertEqual(self.refusals(), [])
         wait_for(lambda: self.say(low, "gate") == "held", "it holds the lower one")
         self.assertEqual(self.node.device_state(low.pid)["slice"], "no time slices here: the client's shim is of an older release")
+        limited = self.node.ctl("set", "--memory", "1G", "--pid", before.pid).stdout
+        self.assertIn("not limited: the client's shim is of an older release", limited)
+        self.assertIsNone(self.node.device_state(before.pid)["memory_limit_bytes"])
         before.kill()
         wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
 

@@ -1,13 +1,15 @@
 // A scheduler with three honest clients and two that write anything to their ledgers, also while the daemon reads.
 // Properties: a client that is alone on a device stays untracked; only attached slots are gated; no client's GPU time
 // exceeds the time that has passed; the scheduler's view of a client follows from that client's ledger alone, also for
-// its time slices, and only the policy's slices are requested.
+// its time slices, and only the policy's slices are requested. Clients 1 and 3 have a claim with a limit of memory,
+// which is on every board of them, and on no other; it is never 0 there, and never more.
 #include <atomic>
 #include <memory>
 #include <thread>
 
 #include "daemon/admin/conversion.h"
 #include "daemon/policy/slices.h"
+#include "daemon/scheduler/memory_watch.h"
 #include "daemon/scheduler/scheduler.h"
 #include "tests/fuzz/input.h"
 
@@ -20,6 +22,8 @@ constexpr std::uint32_t kHostile = 2;
 constexpr std::uint32_t kAlone = 4;
 // Steps from this number on are about time slices; in others only the remainder counts.
 constexpr std::uint8_t kSliceSteps = 252;
+// And from this one on about memory.
+constexpr std::uint8_t kMemorySteps = 248;
 
 std::uint64_t now_ns = 0;
 std::uint64_t Now() {
@@ -40,6 +44,8 @@ struct Peer {
 constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);
 constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / sizeof(std::uint32_t);
 constexpr std::uint32_t kSlices = offsetof(abi::Ledger, slices) / sizeof(std::uint32_t);
+constexpr std::uint32_t kMemory = offsetof(abi::Ledger, memory) / sizeof(std::uint32_t);
+constexpr std::uint64_t kClaimLimit = std::uint64_t{24} << 30;
 
 // Writes to one ledger while it lives.
 class Scribbler {
@@ -57,8 +63,9 @@ class Scribbler {
     while (!stop_) {
       seed = seed * 1664525 + 1013904223;
       const std::uint32_t value = seed >> 7;
-      const std::uint32_t spots[] = {kControl, kControl + 2, kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4),
-                                     kSlices + seed % 8};
+      const std::uint32_t spots[] = {
+          kControl,           kControl + 2,       kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4),
+          kSlices + seed % 8, kMemory + seed % 16};
       // Small numbers are more frequent, because heads, slots and kinds are small.
       peer.Words()[spots[(seed >> 28) % std::size(spots)]].store((seed & 0x40) != 0 ? value : value % 130,
                                                                  std::memory_order_relaxed);
@@ -99,6 +106,14 @@ class World {
   }
 
  private:
+  static ClaimPtr MakeClaim() {
+    Claim claim;
+    claim.name = "c";
+    claim.id = 1;
+    claim.memory_limit = kClaimLimit;
+    return std::make_shared<const Claim>(std::move(claim));
+  }
+
   void Connect(std::uint32_t i) {
     Peer& peer = peers_[i];
     peer.channel = Channel::Make().value();
@@ -114,7 +129,17 @@ class World {
     fresh.channel = peer.channel.get();
     peer.client = &registry_.Add(std::move(fresh), now_ns);
     peer.client->effective.priority = i == 2 ? 50 : 0;
+    if (HasClaim(i)) GiveClaim(*peer.client);
     Attach(peer, 0, i == kAlone ? "0000:c2:00.0" : "0000:c1:00.0");
+  }
+
+  static bool HasClaim(std::uint32_t i) { return i == 1 || i == 3; }
+
+  void GiveClaim(Client& client) {
+    SetClaim(client, claim_);
+    client.effective.memory_limit = kClaimLimit;
+    client.effective.memory_source = PrioritySource::kClaim;
+    watch_.WriteUnattached(client);
   }
 
   void Disconnect(Peer& peer) {
@@ -128,6 +153,8 @@ class World {
     const auto attachment = registry_.Attach(*peer.client, {slot, address, "GPU", vendor, 4, {}});
     if (!attachment) return;
     (*attachment)->history.Begin(now_ns);
+    watch_.Begin(**attachment);
+    watch_.LookAt(*(*attachment)->device, now_ns);
     scheduler_.Changed(*peer.client);
     scheduler_.Decide();
   }
@@ -138,6 +165,7 @@ class World {
     const std::uint8_t op = input.Byte();
     Peer& hostile = peers_[input.Byte() % kHostile];
     if (op >= kSliceSteps) return ClaimSlice(hostile, input);
+    if (op >= kMemorySteps) return ClaimMemory(hostile, input);
     switch (op % 12) {
       case 0:
         hostile.Words()[input.Below(kWords)] = input.Take<std::uint32_t>();
@@ -227,6 +255,20 @@ class World {
     Check();
   }
 
+  // The client's account of memory, in any words.
+  void ClaimMemory(Peer& hostile, fuzz::Input& input) {
+    const std::uint32_t at = kMemory + input.Byte() % 8u * (sizeof(abi::LedgerMemory) / sizeof(std::uint32_t));
+    for (std::uint32_t word = 0; word < sizeof(abi::LedgerMemory) / sizeof(std::uint32_t); ++word)
+      hostile.Words()[at + word] = input.Take<std::uint32_t>();
+    watch_.LookAtNext(now_ns);
+    Check();
+  }
+
+  void CheckMemory(const Peer& peer, std::uint32_t slot, bool is_limited) const {
+    const std::uint64_t limit = peer.board->MemoryLimit(slot);
+    FUZZ_CHECK(is_limited ? limit != 0 && limit <= kClaimLimit : limit == 0);
+  }
+
   static void CheckSlice(const v1::ClientDevice& device, bool asks, std::uint32_t client) {
     const std::uint32_t wanted = device.slice_wanted_us();
     const std::uint32_t claimed = device.slice_us();
@@ -242,6 +284,7 @@ class World {
       const Peer& peer = peers_[i];
       std::uint32_t flagged = 0;
       for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+        CheckMemory(peer, slot, HasClaim(i));
         const std::uint32_t flags = peer.board->Word(slot) & abi::kFlagMask;
         const auto found = peer.client->attachments.find(slot);
         if (found == peer.client->attachments.end()) {
@@ -272,6 +315,8 @@ class World {
   Registry registry_;
   EventLog events_;
   Scheduler scheduler_;
+  ClaimPtr claim_ = MakeClaim();
+  MemoryWatch watch_{registry_, scheduler_.Records().Metrics().Claims(), [](const Attachment&, std::uint64_t) {}};
   Peer peers_[kClients];
 };
 

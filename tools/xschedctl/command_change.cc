@@ -1,6 +1,7 @@
 // `xschedctl set`, `hold` and `release`: change clients. All print the same table and take --dry-run.
 #include <memory>
 
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_json.h"
@@ -14,6 +15,7 @@ struct ChangeOptions {
   std::string priority;
   std::string weight;
   std::string latency;
+  std::string memory;
   std::string reset;
   bool dry_run = false;
 };
@@ -39,6 +41,7 @@ Outcome<ExitCode> Change(Request request, const ChangeOptions& options, const Gl
 }
 
 constexpr std::string_view kAll = "all";
+constexpr std::string_view kNone = "none";
 
 // `set --reset 4711`: a number is no setting's name, so it is the pid.
 void TakePidBehindReset(ChangeOptions& options) {
@@ -49,17 +52,20 @@ void TakePidBehindReset(ChangeOptions& options) {
 
 Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
   v1::SetRequest request;
-  if (options.priority.empty() && options.weight.empty() && options.latency.empty() && options.reset.empty()) {
-    return Fail("set: nothing to set", "give --priority N, --weight W, --latency L or --reset");
+  if (options.priority.empty() && options.weight.empty() && options.latency.empty() && options.memory.empty() &&
+      options.reset.empty()) {
+    return Fail("set: nothing to set", "give --priority N, --weight W, --latency L, --memory SIZE or --reset");
   }
   if (!options.reset.empty()) {
     const bool all = options.reset == kAll;
     request.set_reset_priority(all || options.reset == "priority");
     request.set_reset_weight(all || options.reset == "weight");
     request.set_reset_latency(all || options.reset == "latency");
-    if (!request.reset_priority() && !request.reset_weight() && !request.reset_latency()) {
+    request.set_reset_memory_limit(all || options.reset == "memory");
+    if (!request.reset_priority() && !request.reset_weight() && !request.reset_latency() &&
+        !request.reset_memory_limit()) {
       return Fail("set: there is no setting \"" + options.reset + "\" to reset",
-                  "give --reset, --reset priority, --reset weight or --reset latency");
+                  "give --reset, --reset priority, --reset weight, --reset latency or --reset memory");
     }
   }
   if (!options.priority.empty()) {
@@ -77,8 +83,16 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
     if (!latency) return tl::unexpected<Error>(latency.error());
     request.set_latency(*latency);
   }
+  if (options.memory == kNone) {
+    request.set_memory_limit(0);
+  } else if (!options.memory.empty()) {
+    const Result<std::uint64_t> limit = ParseMemoryLimit(options.memory);
+    if (!limit) return tl::unexpected<Error>(limit.error());
+    request.set_memory_limit(*limit);
+  }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
-      (!request.latency().empty() && request.reset_latency())) {
+      (!request.latency().empty() && request.reset_latency()) ||
+      (request.has_memory_limit() && request.reset_memory_limit())) {
     return Fail("set: --reset contradicts a value for the same setting", "give one or the other");
   }
   return request;
@@ -87,15 +101,21 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
 }  // namespace
 
 Command AddSet(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("set", "Change priority, weight and latency of live clients");
+  CommandSyntax& command =
+      program.AddCommand("set", "Change priority, weight, latency and memory limit of live clients");
   auto options = std::make_shared<ChangeOptions>();
   AddChangeOptions(command, *options);
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
   command.AddOption("--weight", options->weight, "1 to 10000; share among equals, 100 if not set");
   command.AddOption("--latency", options->latency,
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
+  command.AddOption(
+      "--memory", options->memory,
+      "the most device memory that each may have on a device, such as 24G, or \"none\"; administrators only",
+      {.placeholder = "SIZE"});
   command.AddOption("--reset", options->reset,
-                    "remove what was set (\"priority\", \"weight\", \"latency\" or all): rules and hints apply again",
+                    "remove what was set (\"priority\", \"weight\", \"latency\", \"memory\" or all): rules and hints "
+                    "apply again",
                     {.if_bare = std::string(kAll)});
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             TakePidBehindReset(*options);

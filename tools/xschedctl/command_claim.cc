@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
 #include "daemon/config/duration.h"
@@ -21,6 +22,7 @@ struct ClaimOptions {
   std::string weight;
   std::string weight_ceiling;
   std::string latency;
+  std::string memory;
   std::string group;
   std::vector<std::string> labels;
   std::string ttl;
@@ -82,6 +84,11 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
     if (!latency) return tl::unexpected<Error>(latency.error());
     claim.set_latency(*latency);
   }
+  if (!options.memory.empty()) {
+    const Result<std::uint64_t> limit = ParseMemoryLimit(options.memory);
+    if (!limit) return tl::unexpected<Error>(limit.error());
+    claim.set_memory_limit(*limit);
+  }
   if (!options.ttl.empty()) {
     const Result<std::uint32_t> ttl = ParseSeconds(options.ttl);
     if (!ttl) return tl::unexpected<Error>(ttl.error());
@@ -125,6 +132,10 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("--weight-ceiling", options->weight_ceiling, "the same for the weight");
   command.AddOption("--latency", options->latency,
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
+  command.AddOption("--memory", options->memory,
+                    "the most device memory that its clients may have together on each device, such as 24G; "
+                    "cooperative",
+                    {.placeholder = "SIZE"});
   command.AddOption("--group", options->group, "all clients of claims that give this group are opened and held as one");
   command.AddOption("--label", options->labels, "NAME=VALUE, such as pod=web-1 or job=17; may be repeated");
   command.AddOption("--ttl", options->ttl,

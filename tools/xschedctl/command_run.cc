@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/memory_limit.h"
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
@@ -34,6 +35,7 @@ struct RunOptions {
   std::string weight;
   std::string latency;
   std::string deadline;
+  std::string memory;
   std::string group;
   std::vector<std::string> passthrough;
   std::string shim;
@@ -128,6 +130,13 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     deadline_us = fmt::format("{}", *parsed);
   }
 
+  std::string memory;
+  if (!options.memory.empty()) {
+    const Result<std::uint64_t> limit = ParseMemoryLimit(options.memory);
+    if (!limit) return UsageFailure(limit.error());
+    memory = fmt::format("{}", *limit);
+  }
+
   // The shim would report it, too, but only when the program first uses the GPU.
   std::string passthrough;
   for (const std::string& list : options.passthrough) {
@@ -159,6 +168,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
                                                                            {"XSCHEDD_WEIGHT", weight},
                                                                            {"XSCHEDD_LATENCY", options.latency},
                                                                            {"XSCHEDD_DEADLINE_US", deadline_us},
+                                                                           {"XSCHEDD_MEMORY", memory},
                                                                            {"XSCHEDD_GROUP", options.group},
                                                                            {"XSCHEDD_PASSTHROUGH", passthrough},
                                                                            {kRuntimeDirVariable, runtime_dir}}) {
@@ -176,6 +186,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   SetOrKeep("XSCHEDD_WEIGHT", weight);
   SetOrKeep("XSCHEDD_LATENCY", options.latency);
   SetOrKeep("XSCHEDD_DEADLINE_US", deadline_us);
+  SetOrKeep("XSCHEDD_MEMORY", memory);
   SetOrKeep("XSCHEDD_GROUP", options.group);
   SetOrKeep("XSCHEDD_PASSTHROUGH", passthrough);
   SetOrKeep(kRuntimeDirVariable, runtime_dir);
@@ -206,6 +217,11 @@ Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::v
   command.AddOption(
       "--deadline", options->deadline,
       "deadline of a burst of work, counted from its first launch, such as 33ms; for policies that use deadlines");
+  command.AddOption(
+      "--memory", options->memory,
+      "the most device memory that it may have on each device, such as 24G; above it, allocations fail as "
+      "on a smaller GPU",
+      {.placeholder = "SIZE"});
   command.AddOption("--group", options->group,
                     "name of the group that it is scheduled with as one, such as the ranks of a job");
   command.AddOption(

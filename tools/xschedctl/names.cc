@@ -94,6 +94,8 @@ std::string_view Name(v1::EventKind kind) {
       return "lever";
     case v1::EVENT_KIND_CLAIM:
       return "claim";
+    case v1::EVENT_KIND_MEMORY:
+      return "memory";
     default:
       return "unknown";
   }

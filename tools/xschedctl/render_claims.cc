@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/bytes_text.h"
 #include "tools/xschedctl/labels.h"
 #include "tools/xschedctl/units.h"
 
@@ -45,6 +46,7 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
                {.header = "WEIGHT", .right = true, .rank = 3},
                {.header = "W-CEILING", .right = true, .rank = 6},
                {.header = "LATENCY", .rank = 5},
+               {.header = "MEM-LIMIT", .right = true, .rank = 3},
                {.header = "GROUP", .rank = 4},
                {.header = "CLIENTS", .right = true},
                {.header = "ENDS-IN", .right = true, .rank = 1},
@@ -55,7 +57,8 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
     table.Add({claim.name(), GivenNumber(claim.has_priority(), claim.priority()),
                GivenNumber(claim.has_ceiling(), claim.ceiling()), GivenNumber(claim.has_weight(), claim.weight()),
                GivenNumber(claim.has_weight_ceiling(), claim.weight_ceiling()), GivenWord(claim.latency()),
-               GivenWord(claim.group()), fmt::format("{}", claim.clients()),
+               claim.has_memory_limit() ? BytesText(claim.memory_limit()) : "-", GivenWord(claim.group()),
+               fmt::format("{}", claim.clients()),
                claim.expires_in_ms() == 0 ? "-" : Duration(claim.expires_in_ms() * kNsPerMs),
                claim.has_socket() ? "yes" : "no", GivenWord(LabelsText(claim.labels())), GivenWord(claim.cgroup())});
   }
@@ -68,15 +71,19 @@ std::string RenderReport(const v1::ReportClaimsResponse& answer, const TextStyle
                {.header = "HELD", .right = true},
                {.header = "LAUNCHES", .right = true, .rank = 3},
                {.header = "UNTRACKED", .right = true, .rank = 2},
+               {.header = "MEM-PEAK", .right = true, .rank = 3},
+               {.header = "MEM-REFUSED", .right = true, .rank = 3},
                {.header = "CLIENTS", .right = true, .rank = 4},
                {.header = "BEGAN", .rank = 5},
                {.header = "ENDED", .rank = 1},
                {.header = "LABELS", .flexible = true}});
   for (const v1::ClaimReport& claim : answer.claims()) {
-    table.Add({claim.name(), Duration(claim.gpu_time_ns()), Duration(claim.held_ns()),
-               fmt::format("{}", claim.launches()), Duration(claim.untracked_ns()), fmt::format("{}", claim.clients()),
-               DateTime(claim.began_unix_ms()), claim.ended_unix_ms() == 0 ? "-" : DateTime(claim.ended_unix_ms()),
-               GivenWord(LabelsText(claim.labels()))});
+    table.Add(
+        {claim.name(), Duration(claim.gpu_time_ns()), Duration(claim.held_ns()), fmt::format("{}", claim.launches()),
+         Duration(claim.untracked_ns()), claim.memory_peak_bytes() == 0 ? "-" : BytesText(claim.memory_peak_bytes()),
+         claim.memory_refused() == 0 ? "-" : fmt::format("{}", claim.memory_refused()),
+         fmt::format("{}", claim.clients()), DateTime(claim.began_unix_ms()),
+         claim.ended_unix_ms() == 0 ? "-" : DateTime(claim.ended_unix_ms()), GivenWord(LabelsText(claim.labels()))});
   }
   return table.Render(style);
 }
@@ -111,6 +118,7 @@ Json ToJson(const v1::Claim& claim, const std::string& folder) {
           {"weight", GivenOrNull(claim.has_weight(), claim.weight())},
           {"weight_ceiling", GivenOrNull(claim.has_weight_ceiling(), claim.weight_ceiling())},
           {"latency", GivenOrNull(!claim.latency().empty(), claim.latency())},
+          {"memory_limit_bytes", GivenOrNull(claim.has_memory_limit(), claim.memory_limit())},
           {"group", claim.group()},
           {"labels", LabelsJson(claim.labels())},
           {"ttl_ms", claim.ttl_ms()},
@@ -137,6 +145,8 @@ Json ToJson(const v1::ReportClaimsResponse& answer) {
                               {"held_ns", claim.held_ns()},
                               {"launches", claim.launches()},
                               {"untracked_ns", claim.untracked_ns()},
+                              {"memory_peak_bytes", claim.memory_peak_bytes()},
+                              {"memory_refused", claim.memory_refused()},
                               {"clients", claim.clients()}});
   }
   return json;

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "common/bytes_text.h"
 #include "common/latency.h"
+#include "tools/xschedctl/memory_shown.h"
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/render_text.h"
 #include "tools/xschedctl/table.h"
@@ -42,8 +44,10 @@ std::string ClaimText(const v1::Client& client) {
 }
 
 // Where optional columns go, behind SHARE: they are shown only if some client has missed a deadline, had calls passed
-// through, was measured, or has a claim, or memory that a driver reports.
+// through, was measured, or has a claim, a limit of memory, or memory that is known.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
+
+constexpr std::string_view kCountedNote = "~ by its shim's own account: no driver reports its memory here\n";
 
 }  // namespace
 
@@ -58,15 +62,17 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   };
   const bool any_others = std::any_of(answer.clients().begin(), answer.clients().end(),
                                       [&](const v1::Client& client) { return others(client) != "-"; });
-  const auto memory_of = [memory](std::uint64_t pid, const std::string& device) {
-    return memory == nullptr ? std::nullopt : memory->Of(pid, device);
+  const auto memory_of = [memory](std::uint64_t pid, const v1::ClientDevice& device) {
+    return memory == nullptr ? std::nullopt : ShownMemory(memory->Of(pid, device.device()), CountedMemory(device));
   };
   bool any_passed = false;
   bool any_memory = false;
+  bool any_limit = false;
   for (const v1::Client& client : answer.clients()) {
     for (const v1::ClientDevice& device : client.devices()) {
       any_passed |= device.passthrough() != 0;
-      any_memory |= memory_of(client.pid(), device.device()).has_value();
+      any_memory |= memory_of(client.pid(), device).has_value();
+      any_limit |= memory != nullptr && device.memory_limit() != 0;
     }
   }
   if (unscheduled != nullptr && memory != nullptr) {
@@ -95,6 +101,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   const bool any_claim = std::any_of(answer.clients().begin(), answer.clients().end(),
                                      [](const v1::Client& client) { return client.has_claim(); });
   if (any_claim) columns.insert(columns.begin() + kOptionalColumn, {.header = "CLAIM", .rank = 3});
+  if (any_limit) columns.insert(columns.begin() + kOptionalColumn, {.header = "MEM-LIMIT", .right = true, .rank = 5});
   if (any_memory) columns.insert(columns.begin() + kOptionalColumn, {.header = "MEMORY", .right = true, .rank = 5});
   Table table(columns);
   // GPU time in a second on each device, of the listed clients only.
@@ -127,9 +134,13 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
       if (any_claim) cells.insert(cells.begin() + kOptionalColumn, ClaimText(client));
+      if (any_limit) {
+        const std::uint64_t limit = device == nullptr ? 0 : device->memory_limit();
+        cells.insert(cells.begin() + kOptionalColumn, limit == 0 ? "-" : BytesText(limit));
+      }
       if (any_memory) {
-        const auto bytes = device == nullptr ? std::nullopt : memory_of(client.pid(), device->device());
-        cells.insert(cells.begin() + kOptionalColumn, bytes ? Bytes(*bytes) : "-");
+        const auto shown = device == nullptr ? std::nullopt : memory_of(client.pid(), *device);
+        cells.insert(cells.begin() + kOptionalColumn, shown ? Text(*shown) : "-");
       }
       table.Add(std::move(cells));
       constexpr std::size_t kStateColumn = 7;
@@ -147,7 +158,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       cells[1] = fmt::format("{}", process.uid);
       cells[7] = "unscheduled";
       if (any_memory) {
-        if (const auto bytes = memory->Of(process.pid)) cells[kOptionalColumn] = Bytes(*bytes);
+        if (const auto bytes = memory->Of(process.pid)) cells[kOptionalColumn] = BytesText(*bytes);
       }
       cells.back() = process.command + (process.reason.empty() ? "" : " (" + process.reason + ")");
       table.Add(std::move(cells));
@@ -158,8 +169,10 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       answer.observes_only()
           ? "observing only ([daemon] enforce = false): no client is held; HELD is what would have been\n"
           : "";
+  const MemoryNotes notes = memory == nullptr ? MemoryNotes() : NotesOn(answer, *memory);
+  const std::string_view source = notes.any_counted ? kCountedNote : "";
   return table.Render(style) + LeftOutNote(answer.left_out(), "not shown") + std::string(not_seen) +
-         std::string(notice);
+         std::string(notice) + std::string(source) + notes.differences;
 }
 
 }  // namespace xschedd::ctl

@@ -40,11 +40,12 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
                Share(device.gpu_ns(), device.gpu_level_ns()), Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
-  std::string slices;
+  std::string more;
   for (const auto& device : answer.devices()) {
-    if (!device.slice().empty()) slices += fmt::format("{}: {}\n", Harmless(device.device()), Harmless(device.slice()));
+    for (const std::string& text : {device.slice(), device.memory()})
+      if (!text.empty()) more += fmt::format("{}: {}\n", Harmless(device.device()), Harmless(text));
   }
-  return table.Render(style) + slices;
+  return table.Render(style) + more;
 }
 
 std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& style) {

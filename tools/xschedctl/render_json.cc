@@ -7,6 +7,7 @@
 
 #include "daemon/config/settings_message.h"
 #include "tools/xschedctl/labels.h"
+#include "tools/xschedctl/memory_shown.h"
 #include "tools/xschedctl/names.h"
 
 namespace xschedd::ctl {
@@ -14,6 +15,20 @@ namespace {
 
 Json BytesJson(const std::optional<std::uint64_t>& bytes) {
   return bytes ? Json(*bytes) : Json();
+}
+
+// 0: no limit.
+Json LimitJson(std::uint64_t bytes) {
+  return bytes != 0 ? Json(bytes) : Json();
+}
+
+Json MemoryLimitJson(const v1::Client& client) {
+  if (!client.has_memory_limit()) return {};
+  const v1::MemoryLimit& limit = client.memory_limit();
+  return {{"bytes", limit.bytes()},
+          {"source", Name(limit.source())},
+          {"is_shared", limit.is_shared()},
+          {"not_applied", limit.not_applied()}};
 }
 
 Json ToJson(const v1::ClientDevice& device, const std::optional<std::uint64_t>& memory) {
@@ -34,7 +49,10 @@ Json ToJson(const v1::ClientDevice& device, const std::optional<std::uint64_t>& 
           {"slice_wanted_us", device.slice_wanted_us()},
           {"slice_us", device.slice_us()},
           {"slice", device.slice()},
-          {"memory_bytes", BytesJson(memory)}};
+          {"memory_bytes", BytesJson(memory)},
+          {"memory_counted_bytes", BytesJson(CountedMemory(device))},
+          {"memory_limit_bytes", LimitJson(device.memory_limit())},
+          {"memory_refused", device.memory_refused()}};
 }
 
 template <typename List>
@@ -75,6 +93,7 @@ Json ToJson(const v1::Client& client, const DeviceMemory* memory) {
                {"priority_effective", client.priority_effective()},
                {"priority_source", Name(client.priority_source())},
                {"claim", ClaimJson(client)},
+               {"memory_limit", MemoryLimitJson(client)},
                {"weight", client.weight()},
                {"latency", client.latency()},
                {"late", client.late()},
@@ -147,6 +166,8 @@ Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
                                {"weight_after", change.weight_after()},
                                {"latency_before", change.latency_before()},
                                {"latency_after", change.latency_after()},
+                               {"memory_limit_before", LimitJson(change.memory_limit_before())},
+                               {"memory_limit_after", LimitJson(change.memory_limit_after())},
                                {"hold_after", change.hold_after()},
                                {"note", change.note()}});
   }
@@ -235,6 +256,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                                {"gpu_level_ns", device.gpu_level_ns()},
                                {"weight_all", device.weight_all()},
                                {"slice", device.slice()},
+                               {"memory", device.memory()},
                                {"late", device.late()}});
   }
   for (const auto& cause : answer.causes()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/bytes_text.h"
 #include "daemon/config/settings_message.h"
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/policy_settings.h"
@@ -46,6 +47,13 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
                                {.header = "HOLD"},
                                {.header = "NOTE", .flexible = true}});
   constexpr std::ptrdiff_t kLatencyColumn = 5;
+  const bool any_limit = std::any_of(answer.changes().begin(), answer.changes().end(), [](const auto& change) {
+    return change.memory_limit_before() != change.memory_limit_after();
+  });
+  if (any_limit) {
+    columns.insert(columns.begin() + kLatencyColumn,
+                   {{.header = "MEM-LIMIT", .right = true}, {.header = now, .right = true}});
+  }
   if (any_latency) columns.insert(columns.begin() + kLatencyColumn, {{.header = "LATENCY"}, {.header = now}});
   Table table(columns);
   for (const auto& change : answer.changes()) {
@@ -53,6 +61,11 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
                                     std::to_string(change.priority_after()), fmt::format("{}", change.weight_before()),
                                     fmt::format("{}", change.weight_after()), change.hold_after() ? "yes" : "no",
                                     change.note().empty() ? "-" : change.note()});
+    const auto limit = [](std::uint64_t bytes) { return bytes == 0 ? std::string("-") : BytesText(bytes); };
+    if (any_limit) {
+      cells.insert(cells.begin() + kLatencyColumn,
+                   {limit(change.memory_limit_before()), limit(change.memory_limit_after())});
+    }
     if (any_latency) {
       cells.insert(cells.begin() + kLatencyColumn,
                    {Harmless(change.latency_before()), Harmless(change.latency_after())});

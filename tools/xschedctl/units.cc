@@ -4,8 +4,6 @@
 #include <time.h>
 
 #include <charconv>
-#include <cstddef>
-#include <iterator>
 
 #include "common/latency.h"
 
@@ -31,18 +29,6 @@ std::string Duration(std::uint64_t nanoseconds) {
   const std::uint64_t seconds = (nanoseconds + 500'000'000) / 1'000'000'000;
   if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
-}
-
-std::string Bytes(std::uint64_t bytes) {
-  constexpr double kStep = 1024;
-  constexpr double kFourDigits = 999.5;
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / kStep;
-  std::size_t unit = 0;
-  for (; value >= kFourDigits && unit + 1 < std::size(kUnits); ++unit)
-    value /= kStep;
-  return fmt::format("{} {}", Digits(value), kUnits[unit]);
 }
 
 std::string Share(std::uint64_t part, std::uint64_t whole) {

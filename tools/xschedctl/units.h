@@ -13,9 +13,6 @@ namespace xschedd::ctl {
 // "250 us", "1.50 ms", "12.3 s", "2 h 05 min": three significant digits, never scientific.
 std::string Duration(std::uint64_t nanoseconds);
 
-// "200 MiB", "1.50 GiB": three significant digits.
-std::string Bytes(std::uint64_t bytes);
-
 // "0.2 %" of `whole`; "-" if `whole` is 0.
 std::string Share(std::uint64_t part, std::uint64_t whole);
 

@@ -53,6 +53,7 @@ class FakeShim {
   bool IsHeld(std::uint32_t slot) const;
   bool IsTracked(std::uint32_t slot) const;
   std::uint32_t WindowUs(std::uint32_t slot) const { return board_->WindowUs(slot); }
+  std::uint64_t MemoryLimit(std::uint32_t slot) const { return board_->MemoryLimit(slot); }
   bool IsLeaseOver() const;
   std::uint64_t LeaseUntilNs() const { return board_->LeaseUntilNs(); }
   // Whether the board can be mapped for writing through the descriptor that the daemon gave.

@@ -4,7 +4,8 @@
 // answers each with one line, "done" unless noted:
 //   device ADDRESS   queue N   hints N   busy   idle   notice (answers with the next one)   held (answers yes or no)
 //   await tracked    await held    await open
-//   launches N   completions N   passed N   gpu_us N   added to slot 0 of its ledger      in_flight N   set there
+//   launches N   completions N   passed N   gpu_us N   refused N   added to slot 0 of its ledger
+//   in_flight N   memory N   set there      limit (answers with the limit of memory on slot 0, bytes)
 // Ends at the end of standard input.
 #include <fcntl.h>
 #include <unistd.h>
@@ -60,6 +61,8 @@ void Obey(FakeShim& shim) {
     if (verb == "passed") ledger().passthrough += number;
     if (verb == "gpu_us") ledger().gpu_time_ns += number * 1000;
     if (verb == "in_flight") ledger().in_flight = static_cast<std::uint32_t>(number);
+    if (verb == "memory") shim.RawLedger()->memory[0].bytes = number;
+    if (verb == "refused") shim.RawLedger()->memory[0].refused += number;
     if (verb == "device") shim.Attach(devices++, object);
     if (verb == "queue") {
       for (int i = std::atoi(object.c_str()); i > 0; --i)
@@ -74,6 +77,8 @@ void Obey(FakeShim& shim) {
     if (verb == "busy" || verb == "idle") shim.Report(0, verb == "busy");
     if (verb == "held") {
       Say(shim.IsHeld(0) ? "yes" : "no");
+    } else if (verb == "limit") {
+      Say(std::to_string(shim.MemoryLimit(0)));
     } else if (verb == "notice") {
       Say("notice " + shim.NextNotice());
     } else {

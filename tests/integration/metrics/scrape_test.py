@@ -443,13 +443,14 @@ class Documents(WithMetrics):
 
     def exposed(self) -> Dict[str, Tuple[str, str, Set[str]]]:
         self.assertEqual(self.ctl("claim", "put", "job-17", "--socket", "--label", "namespace=ml", "--label", "pod=web", "--label", "job=17",
-                                  "--label", "step=0", "--label", "user=alice").returncode, 0)
+                                  "--label", "step=0", "--label", "user=alice", "--memory", "24G").returncode, 0)
         clients = [self.client(f"hint={hint}") for hint in (-5, 5)]
         for client in clients:
             client.tell(f"device {GPU}")
         for client in clients:
             client.tell("await tracked")
             client.tell("busy")
+        self.assertEqual(self.ctl("set", "--all", "--memory", "8G").returncode, 0)
         wait_for(lambda: self.scrape().all("xschedd_window_seconds"), "windows")
         if os.geteuid() == 0:
             wait_for(lambda: self.scrape().all("xschedd_unscheduled_processes"), "a look at all processes")

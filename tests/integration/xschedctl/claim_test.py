@@ -28,6 +28,7 @@ class Wrong(WithDaemon):
         self.fails(2, *put, "a", "--cgroup", "/x", "--priority", "5", "--ceiling", "4", says=("above the claim's own ceiling",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--weight", "0", says=("10000",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--latency", "low", says=("--latency auto",))
+        self.fails(2, *put, "a", "--cgroup", "/x", "--memory", "24", says=("give 1M to 1024T",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--label", "job", says=("NAME=VALUE",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--label", "a=1", "--label", "a=2", says=("given twice",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--label", "big=" + 2000 * "x", says=("more than 1024",))

@@ -19,11 +19,11 @@ class Run(WithFolder):
         # A library that can be preloaded and does nothing.
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
         result = self.ctl("run", "--shim", shim, "--priority", "-7", "--group", "g", "--weight", "300",
-                     "--deadline", "33ms", "--latency", "strict", "--", "sh", "-c",
+                     "--deadline", "33ms", "--latency", "strict", "--memory", "24G", "--", "sh", "-c",
                      'echo "$XSCHEDD_LATENCY|$LD_PRELOAD|$XSCHEDD_PRIORITY|$XSCHEDD_GROUP|$XSCHEDD_WEIGHT|$XSCHEDD_DEADLINE_US|'
-                     '$XSCHEDD_RUNTIME_DIR"; exit 42')
+                     '$XSCHEDD_MEMORY|$XSCHEDD_RUNTIME_DIR"; exit 42')
         self.assertEqual(result.returncode, 42)
-        self.assertEqual(result.stdout.strip(), f"strict|{shim}|-7|g|300|33000|{self.folder}")
+        self.assertEqual(result.stdout.strip(), f"strict|{shim}|-7|g|300|33000|{24 << 30}|{self.folder}")
         self.assertIn("unscheduled", result.stderr)
         kept = self.ctl("run", "--shim", shim, "--", "sh", "-c", 'echo "$LD_PRELOAD"', LD_PRELOAD=shim + "2")
         self.assertEqual(kept.stdout.strip(), f"{shim}:{shim}2")
@@ -45,6 +45,8 @@ class Run(WithFolder):
         self.fails(2, "run", "--priority", "300", "--", "true", says=("-100 to 100",))
         self.fails(2, "run", "--weight", "10001", "--", "true", says=("1 to 10000",))
         self.fails(2, "run", "--deadline", "33", "--", "true", says=("25ms",))
+        self.fails(2, "run", "--memory", "24", "--", "true", says=("give 1M to 1024T",))
+        self.fails(2, "run", "--memory", "24GB", "--", "true", says=("such as 24G",))
         self.fails(2, "run", "--deadline", "0", "--", "true", says=("1us",))
         missing = self.ctl("run", "--shim", "/dev/null", "--", "/nowhere/at/all")
         self.assertEqual(missing.returncode, 127, missing.stderr)

@@ -39,6 +39,9 @@ TEST_CASE("invalid claims are refused with a reason") {
       {[](Claim& c) { c.ceiling = -101; }, "ceiling -101 is out of range"},
       {[](Claim& c) { c.weight = 0; }, "weight 0 is out of range"},
       {[](Claim& c) { c.weight_ceiling = 10'001; }, "weight ceiling 10001 is out of range"},
+      {[](Claim& c) { c.memory_limit = 0; }, "a limit of 0 bytes of device memory is out of range"},
+      {[](Claim& c) { c.memory_limit = 24; }, "a limit of 24 bytes of device memory is out of range"},
+      {[](Claim& c) { c.memory_limit = ~std::uint64_t{0}; }, "bytes of device memory is out of range"},
       {[](Claim& c) { c.priority = 5, c.ceiling = 4; }, "priority 5 is above the claim's own ceiling, 4"},
       {[](Claim& c) { c.weight = 5, c.weight_ceiling = 4; }, "weight 5 is above the claim's own ceiling, 4"},
       {[](Claim& c) { c.group = "a\n"; }, "cannot be the name of a group"},
@@ -344,6 +347,7 @@ TEST_CASE("claims are restored after a restart, unless they have ended") {
   all.weight = 30;
   all.weight_ceiling = 300;
   all.latency = Latency::kStrict;
+  all.memory_limit = std::uint64_t{24} << 30;
   all.group = "g";
   all.labels = {{"job", "17"}, {"user", "alice"}};
   all.ttl_ns = 5 * policy::kNsPerS;
@@ -372,6 +376,7 @@ TEST_CASE("claims are restored after a restart, unless they have ended") {
   largest.priority = largest.ceiling = -100;
   largest.weight = largest.weight_ceiling = 10'000;
   largest.latency = Latency::kStrict;
+  largest.memory_limit = std::uint64_t{1} << 50;
   largest.has_socket = true;
   largest.group = std::string(kMaxGroupNameBytes, 'g');
   largest.ttl_ns = kMaxClaimTtlMs * policy::kNsPerMs;
@@ -385,6 +390,7 @@ TEST_CASE("claims are restored after a restart, unless they have ended") {
   for (const auto part : kUsageParts)
     account.usage.*part = ~std::uint64_t{0};
   account.began_unix_ms = account.ended_unix_ms = account.end_order = ~std::uint64_t{0};
+  account.memory_peak_bytes = ~std::uint64_t{0};
   account.end_reason = std::string(kMaxEndReasonBytes, 'r');
   *saved.mutable_claims(0)->mutable_usage() = ToSaved(account);
   CHECK(saved.SerializeAsString().size() <= kMaxSavedClaimBytes);
@@ -395,5 +401,7 @@ TEST_CASE("claims are restored after a restart, unless they have ended") {
   REQUIRE(kept);
   CHECK(kept->claim->labels == largest.labels);
   CHECK(kept->usage.launches == account.usage.launches);
+  CHECK(kept->usage.memory_refused == account.usage.memory_refused);
+  CHECK(kept->memory_peak_bytes == account.memory_peak_bytes);
   CHECK(kept->end_reason == account.end_reason);
 }

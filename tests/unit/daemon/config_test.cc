@@ -66,6 +66,7 @@ connections_per_uid = 5
 [[rule]]
 exe = "vllm"
 priority = 50
+memory = "24G"
 [[rule]]
 uid = 1000
 cgroup = "/user.slice"
@@ -103,6 +104,8 @@ weight = 200
   CHECK(config->policy.time_slices);
   REQUIRE(config->rules.size() == 4);
   CHECK(config->rules[3].passthrough == std::vector<std::string>{"kernel:*ncclDevKernel*"});
+  CHECK(config->rules[0].memory_limit == std::uint64_t{24} << 30);
+  CHECK(!config->rules[1].memory_limit);
   CHECK(config->rules[1].priority == -100);
   CHECK(!config->rules[1].weight);
   CHECK(config->rules[2].gid == 44u);
@@ -174,13 +177,18 @@ TEST_CASE("an error has a place, cause and remedy") {
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\n")
-            .find("sets nothing; give it a priority, weight, latency, join, passthrough or class") !=
+            .find("sets nothing; give it a priority, weight, latency, memory, join, passthrough or class") !=
         std::string::npos);
   CHECK(
       ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
       "x.toml:2:13: \"my-container\" is no container's id; give 12 to 64 hexadecimal digits, as docker ps shows them");
   CHECK(ErrorOf("[[rule]]\nuid = 1\nlatency = \"low\"\n").find("\"low\" is no latency; give \"strict\" or \"auto\"") !=
         std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = \"24\"\n") ==
+        "x.toml:3:10: a limit of 24 bytes of device memory is out of range; give 1M to 1024T, such as 24G");
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = \"24GB\"\n").find("\"24GB\" is not a size of memory; give bytes") !=
+        std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nmemory = 24\n").find("not a text") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nweight = 0\n").find("give a number from 1 to 10000") != std::string::npos);
   CHECK(ErrorOf("[[ceiling]]\nuid = 1\n").find("limits nothing; give it a priority or weight") != std::string::npos);
   CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "common/memory_limit.h"
 #include "daemon/registry/process.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/state/saved_state.h"
@@ -60,6 +61,7 @@ TEST_CASE("the largest possible state fits") {
     core.SetWeight({&client}, 10'000, by);
     core.SetHold({&client}, true, by);
   }
+  core.SetMemoryLimit({&client}, kMemoryLimitMax, {.pid = 1, .uid = 1, .is_admin = true});
   state::SavedState one;
   *one.add_clients() = ToSaved(client, ~std::uint64_t{0});
   CHECK(one.clients(0).queues_size() == static_cast<int>(kMaxSavedQueues));
@@ -156,6 +158,7 @@ TEST_CASE("a client survives saving unchanged") {
   core.SetPriority({&client}, -20, {});
   core.SetWeight({&client}, 400, {});
   core.SetLatency({&client}, Latency::kAuto, {});
+  core.SetMemoryLimit({&client}, std::uint64_t{24} << 30, {});
   core.SetHold({&client}, true, {});
   const Actor user{.pid = 1, .uid = 1000, .is_admin = false};
   core.SetPriority({&client}, -3, user);
@@ -179,6 +182,8 @@ TEST_CASE("a client survives saving unchanged") {
   CHECK(again.id == client.id);
   CHECK(again.effective.priority == -20);
   CHECK(again.effective.weight == 400);
+  CHECK(again.effective.memory_limit == std::uint64_t{24} << 30);
+  CHECK(again.effective.memory_source == PrioritySource::kAdmin);
   CHECK(again.hold);
   CHECK(again.owner_hold);
   CHECK(again.owner == -3);

@@ -177,6 +177,47 @@ TEST_CASE("each claim has an account of what its clients used while they had it"
   CHECK(meter.Claims().TakeChanged().empty());
 }
 
+TEST_CASE(
+    "device memory is counted by class, and of a claim on the device where it has most; no client can overflow it") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  World world;
+  const auto one = Connect(world, 1, 50, kGpu);
+  const auto two = Connect(world, 2, 50, kGpu);
+  const auto elsewhere = Connect(world, 3, 50, "0000:c2:00.0");
+  Claim claim;
+  claim.name = "c";
+  claim.id = 7;
+  const auto put = std::make_shared<const Claim>(claim);
+  ClaimAccounts& accounts = world.scheduler.Records().Metrics().Claims();
+  accounts.Put(put, 0);
+  for (Peer* peer : {one.get(), two.get(), elsewhere.get()})
+    SetClaim(*peer->client, put);
+  one->ledger->SetMemory(0, 3 * kGiB, 1);
+  two->ledger->SetMemory(0, 4 * kGiB, 2);
+  elsewhere->ledger->SetMemory(0, 5 * kGiB, 0);
+  two->client->attachments.at(0)->memory.limit = 8 * kGiB;
+  one->client->own_memory_limit = 6 * kGiB;
+  fake_now += policy::kNsPerMs;
+  CountAll(world);
+  const ClassAccount* const high = Find(world, kGpu, "high");
+  REQUIRE(high != nullptr);
+  CHECK(high->present.memory_bytes == 7 * kGiB);
+  CHECK(high->present.memory_limit_bytes == 6 * kGiB);
+  CHECK(high->total.memory_refused == 3);
+  CHECK(accounts.MemoryBytes(7) == 7 * kGiB);
+  CHECK(accounts.Find(7)->usage.memory_refused == 3);
+  for (Peer* peer : {one.get(), two.get()})
+    peer->ledger->SetMemory(0, ~std::uint64_t{0}, ~std::uint64_t{0});
+  CountAll(world);
+  CHECK(Find(world, kGpu, "high")->present.memory_bytes == 2 * MemorySnapshot::kMostBytes);
+  CHECK(accounts.MemoryBytes(7) == 2 * MemorySnapshot::kMostBytes);
+  CHECK(Find(world, kGpu, "high")->total.memory_refused <= 4 * Meter::kMaxLaunchesPerS / 1'000);
+  for (Peer* peer : {one.get(), two.get()})
+    peer->ledger->SetMemory(0, 0, 0);
+  CountAll(world);
+  CHECK(accounts.MemoryBytes(7) == 5 * kGiB);
+}
+
 TEST_CASE("the last claims that ended are kept, and their accounts do not change") {
   ClaimAccounts accounts;
   const auto put = [&](std::uint64_t id) {

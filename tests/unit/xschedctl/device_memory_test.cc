@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/unit/daemon/folder.h"
 #include "tools/xschedctl/kfd_memory.h"
+#include "tools/xschedctl/memory_shown.h"
 #include "tools/xschedctl/nvml_memory.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/render_text.h"
@@ -103,6 +104,85 @@ TEST_CASE("ps shows memory where it is known, of unscheduled programs too") {
   const Json listed = ToJson(others, &memory)["processes"];
   CHECK(listed[0]["memory_bytes"] == 200 * kMiB);
   CHECK(listed[1]["memory_bytes"].is_null());
+}
+
+TEST_CASE("memory that no driver reports is the shim's account, marked as such") {
+  v1::ListClientsResponse answer = OneClient();
+  v1::ClientDevice& device = *answer.mutable_clients(0)->mutable_devices(0);
+  DeviceMemory memory;
+  CHECK(RenderClients(answer, {}, nullptr, &memory).find("MEMORY") == std::string::npos);
+  device.set_memory_bytes(3 * 512 * kMiB);
+  std::string text = RenderClients(answer, {}, nullptr, &memory);
+  CHECK(text.find(" ~1.50 GiB ") != std::string::npos);
+  CHECK(text.find("\n~ by its shim's own account: no driver reports its memory here\n") != std::string::npos);
+  CHECK(text.find("MEM-LIMIT") == std::string::npos);
+  Json json = ToJson(answer, &memory)["clients"][0];
+  CHECK(json["devices"][0]["memory_bytes"].is_null());
+  CHECK(json["devices"][0]["memory_counted_bytes"] == 3 * 512 * kMiB);
+  CHECK(json["devices"][0]["memory_limit_bytes"].is_null());
+  CHECK(json["memory_limit"].is_null());
+  // Where a driver reports it, that is shown.
+  memory.Add(4711, "0000:c1:00.0", 2048 * kMiB);
+  device.set_memory_limit(24576 * kMiB);
+  device.set_memory_refused(3);
+  v1::MemoryLimit& limit = *answer.mutable_clients(0)->mutable_memory_limit();
+  limit.set_bytes(32768 * kMiB);
+  limit.set_source(v1::PRIORITY_SOURCE_CLAIM);
+  limit.set_is_shared(true);
+  text = RenderClients(answer, {}, nullptr, &memory);
+  CHECK(text.find("  MEMORY  MEM-LIMIT  ") != std::string::npos);
+  CHECK(text.find(" 2.00 GiB   24.0 GiB ") != std::string::npos);
+  CHECK(text.find('~') == std::string::npos);
+  json = ToJson(answer, &memory)["clients"][0];
+  CHECK(json["devices"][0]["memory_bytes"] == 2048 * kMiB);
+  CHECK(json["devices"][0]["memory_limit_bytes"] == 24576 * kMiB);
+  CHECK(json["devices"][0]["memory_refused"] == 3);
+  CHECK(json["memory_limit"]["bytes"] == 32768 * kMiB);
+  CHECK(json["memory_limit"]["source"] == "claim");
+  CHECK(json["memory_limit"]["is_shared"] == true);
+}
+
+TEST_CASE("two figures differ if more than a context and a tenth lies between them") {
+  const struct {
+    std::uint64_t reported, counted;  // MiB
+    bool differs;
+  } kCases[] = {
+      {0, 0, false},           {500, 0, false},  // a context and nothing else
+      {1024, 0, false},                          // and 512 MiB of doubt
+      {1025, 0, true},                           //
+      {20'000, 19'500, false},                   //
+      {20'000, 17'500, false},                   // a context, and a tenth
+      {20'000, 17'400, true},                    //
+      {80'000, 71'488, false},                   //
+      {80'000, 71'487, true},                    //
+      {0, 512, false},          // the driver reports less than the shim counts: there is no context to expect
+      {0, 513, true},           //
+      {20'000, 22'000, false},  //
+      {20'000, 22'001, true},   //
+      {1, 1ull << 43, true},    // a client that lies
+  };
+  for (const auto& [reported, counted, differs] : kCases) {
+    INFO(reported << " " << counted);
+    CHECK(Differs(reported * kMiB, counted * kMiB) == differs);
+  }
+}
+
+TEST_CASE("ps has one line where the driver and the shims of a process disagree") {
+  v1::ListClientsResponse answer = OneClient();
+  answer.mutable_clients(0)->mutable_devices(0)->set_memory_bytes(10 * 1024 * kMiB);
+  DeviceMemory memory;
+  memory.Add(4711, "0000:c1:00.0", 30 * 1024 * kMiB);
+  CHECK(
+      RenderClients(answer, {}, nullptr, &memory)
+          .find("\npid 4711 on 0000:c1:00.0: the driver reports 30.0 GiB, its shim counts 10.0 GiB: the rest is memory "
+                "that its shim does not see") != std::string::npos);
+  // A process's sessions count together.
+  *answer.add_clients() = answer.clients(0);
+  answer.mutable_clients(1)->mutable_devices(0)->set_memory_bytes(19 * 1024 * kMiB);
+  CHECK(RenderClients(answer, {}, nullptr, &memory).find("the driver reports") == std::string::npos);
+  answer.mutable_clients(1)->mutable_devices(0)->set_memory_bytes(30 * 1024 * kMiB);
+  CHECK(RenderClients(answer, {}, nullptr, &memory)
+            .find("the driver reports 30.0 GiB, its shim counts 40.0 GiB: its shim missed") != std::string::npos);
 }
 
 }  // namespace

@@ -141,6 +141,14 @@ TEST_CASE("a change is shown with the values before and after") {
   CHECK(RenderChange(answer, false, {}) ==
         "PID  PRIO  NOW  WEIGHT  NOW  HOLD  NOTE\n"
         "  7     5   -5     100  300  no    limited by the ceiling of uid 1000\n");
+  change.set_memory_limit_after(std::uint64_t{24} << 30);
+  change.set_latency_before("auto");
+  change.set_latency_after("strict");
+  CHECK(RenderChange(answer, false, {}).find("WEIGHT  NOW  LATENCY  NOW     MEM-LIMIT       NOW  HOLD") !=
+        std::string::npos);
+  CHECK(RenderChange(answer, false, {}).find("  auto     strict          -  24.0 GiB  no ") != std::string::npos);
+  CHECK(ToJson(answer, true)["changes"][0]["memory_limit_before"].is_null());
+  CHECK(ToJson(answer, true)["changes"][0]["memory_limit_after"] == std::uint64_t{24} << 30);
   CHECK(RenderChange(answer, true, {}).find("WOULD-BE") != std::string::npos);
   CHECK(ToJson(answer, true)["dry_run"] == true);
 }

@@ -207,8 +207,23 @@ TEST_CASE("top: memory is a column if it is known, and can be sorted by", "[top]
   model.Add(Answer(2 * kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}}), memory);
   CHECK(Pids(view.RowsOf(model)) == std::vector<std::uint64_t>{3, 2, 1});
   const std::string screen = Text(view.Compose(model, view.RowsOf(model), {}, 200, 30));
+  CHECK(screen.find("MEM-LIM") == std::string::npos);
   CHECK(screen.find("MEMORY*") != std::string::npos);
   CHECK(screen.find("3.00 GiB") != std::string::npos);
+}
+
+TEST_CASE("top: memory by the shim's account is marked, and limits are a column if there is one", "[top]") {
+  TopModel model;
+  v1::ListClientsResponse answer = Answer(kS, {{.pid = 1}, {.pid = 2}});
+  answer.mutable_clients(0)->mutable_devices(0)->set_memory_bytes(std::uint64_t{5} << 30);
+  answer.mutable_clients(1)->mutable_devices(0)->set_memory_limit(std::uint64_t{24} << 30);
+  model.Add(answer);
+  TopView view(TopSort::kMemory);
+  CHECK(Pids(view.RowsOf(model)) == std::vector<std::uint64_t>{1, 2});
+  const std::string screen = Text(view.Compose(model, view.RowsOf(model), {}, 200, 30));
+  CHECK(screen.find(" MEMORY*  MEM-LIM ") != std::string::npos);
+  CHECK(screen.find("~5.00 GiB") != std::string::npos);
+  CHECK(screen.find("24.0 GiB") != std::string::npos);
 }
 
 TEST_CASE("top: order and filter", "[top]") {

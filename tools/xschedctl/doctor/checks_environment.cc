@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "common/memory_limit.h"
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "tools/xschedctl/doctor/checks.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::array kKnown = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",  "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
                                "XSCHEDD_PASSTHROUGH", "XSCHEDD_DISABLE", "XSCHEDD_LOG",         "XSCHEDD_RUNTIME_DIR",
-                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY",     "XSCHEDD_STREAMS"};
+                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY",     "XSCHEDD_STREAMS",
+                               "XSCHEDD_MEMORY"};
 
 bool IsNumber(const std::string& text, std::uint64_t highest) {
   std::uint64_t value = 0;
@@ -53,6 +55,12 @@ const VariableCheck kVariableChecks[] = {
      [](const std::string& value) {
        if (IsNumber(value, 3'600'000'000)) return Nothing();
        return Findings{Broken("XSCHEDD_DEADLINE_US=" + value + " is ignored", "give µs, from 1 to 3600000000")};
+     }},
+    {"XSCHEDD_MEMORY",
+     [](const std::string& value) {
+       const auto limit = ParseMemoryLimit(value);
+       if (limit) return Nothing();
+       return Findings{Broken("XSCHEDD_MEMORY: " + limit.error().what, limit.error().remedy)};
      }},
     {"XSCHEDD_STREAMS",
      [](const std::string& value) {

@@ -66,7 +66,7 @@ std::optional<double> Key(const TopRow& row, TopSort sort) {
     case TopSort::kInFlight:
       return row.in_flight;
     case TopSort::kMemory:
-      return row.memory ? std::optional(static_cast<double>(*row.memory)) : std::nullopt;
+      return row.memory ? std::optional(static_cast<double>(row.memory->bytes)) : std::nullopt;
     case TopSort::kPid:
     case TopSort::kCommand:
       break;
@@ -171,7 +171,8 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
       part.state = std::string(Name(device.state()));
       part.waits_for = device.held_for();
       part.in_flight = device.in_flight();
-      part.memory = memory_.Of(client.pid(), part.device);
+      part.memory = ShownMemory(memory_.Of(client.pid(), part.device), CountedMemory(device));
+      part.memory_limit = device.memory_limit();
       part.gpu = GpuOf(device);
       if (part.gpu && used[part.device] > 0) part.share = *part.gpu / used[part.device];
       const bool lasts = device.state() == v1::CLIENT_STATE_HELD || device.state() == v1::CLIENT_STATE_PASSING;

@@ -10,6 +10,7 @@
 
 #include "admin.pb.h"
 #include "tools/xschedctl/device_memory.h"
+#include "tools/xschedctl/memory_shown.h"
 #include "tools/xschedctl/top/holds.h"
 
 namespace xschedd::ctl {
@@ -31,9 +32,10 @@ struct TopRow {
   std::optional<double> launches_s;
   std::optional<std::uint64_t> p99_hold_ns;
   std::uint32_t in_flight = 0;
-  std::optional<std::uint64_t> memory;  // bytes
-  std::string claim;                    // the job or pod, else the claim's name; empty: it has none
-  std::string labels;                   // of the claim, for the filter
+  std::optional<MemoryShown> memory;
+  std::uint64_t memory_limit = 0;  // bytes; 0: none
+  std::string claim;               // the job or pod, else the claim's name; empty: it has none
+  std::string labels;              // of the claim, for the filter
   std::string group;
   std::string command;
 };

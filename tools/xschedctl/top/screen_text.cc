@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bytes_text.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
 
@@ -35,7 +36,8 @@ constexpr std::string_view kHelp[] = {
     "P99-HOLD 99th percentile of its holds in the last minute",
     "LAUNCH/S launches per second",
     "IN-FL    launches believed unfinished",
-    "MEMORY   device memory, if the driver reports it",
+    "MEMORY   device memory, as the driver reports it; ~ as its shim counts it",
+    "MEM-LIM  the most that it may have there now",
     "CLAIM    the job or pod of its claim, else the claim's name; shown if there are any",
     "-        not known: untracked (no client of another priority), or too new",
 };
@@ -70,10 +72,12 @@ Table MakeTable(const std::vector<TopRow>& rows, TopSort sort, bool reverse) {
                                number("P99-HOLD", 9, 1), number("LAUNCH/S", 9, 2), number("IN-FL", 6, 4),
                                word("DEVICE", 12, 5), word("WAITS-FOR", 11, 6), word("GROUP", 8, 9),
                                Column{.header = header("COMMAND", 8, false), .flexible = true}});
+  const bool any_limit = std::any_of(rows.begin(), rows.end(), [](const TopRow& row) { return row.memory_limit != 0; });
   const bool any_claim = std::any_of(rows.begin(), rows.end(), [](const TopRow& row) { return !row.claim.empty(); });
   constexpr std::ptrdiff_t kMemoryColumn = 11;
   constexpr std::ptrdiff_t kClaimColumn = 13;  // without that of memory
   if (any_claim) columns.insert(columns.begin() + kClaimColumn, word("CLAIM", 8, 3));
+  if (any_limit) columns.insert(columns.begin() + kMemoryColumn, number("MEM-LIM", 8, 5));
   if (any_memory) columns.insert(columns.begin() + kMemoryColumn, number("MEMORY", 8, 5));
   Table table(columns);
   for (const TopRow& row : rows) {
@@ -83,7 +87,10 @@ Table MakeTable(const std::vector<TopRow>& rows, TopSort sort, bool reverse) {
          row.p99_hold_ns ? Duration(*row.p99_hold_ns) : "-", PerSecond(row.launches_s), std::to_string(row.in_flight),
          row.device.empty() ? "-" : row.device, row.waits_for.empty() ? "-" : row.waits_for, row.group, row.command});
     if (any_claim) cells.insert(cells.begin() + kClaimColumn, row.claim.empty() ? "-" : row.claim);
-    if (any_memory) cells.insert(cells.begin() + kMemoryColumn, row.memory ? Bytes(*row.memory) : "-");
+    if (any_limit) {
+      cells.insert(cells.begin() + kMemoryColumn, row.memory_limit == 0 ? "-" : BytesText(row.memory_limit));
+    }
+    if (any_memory) cells.insert(cells.begin() + kMemoryColumn, row.memory ? Text(*row.memory) : "-");
     table.Add(std::move(cells));
   }
   return table;

@@ -1,0 +1,16 @@
+// Device memory of one client on one device, by its shim's account, as the daemon last looked at it; maintained by
+// scheduler/memory_watch.h. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+
+namespace xschedd {
+
+struct MemoryAccount {
+  std::uint64_t bytes = 0;    // allocated
+  std::uint64_t limit = 0;    // the most that it may have here now; 0: no limit
+  std::uint64_t refused = 0;  // its counter of refused allocations
+  std::uint64_t untold = 0;   // refused allocations for which no event was made yet
+};
+
+}  // namespace xschedd
