@@ -94,7 +94,8 @@ void Agent::SendHello(const std::string& token) {
   hello_sent_ns_ = MonotonicNs();
   stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->Requests().Priority().Highest(),
                              vendor.runtime, vendor.route, client_->Requests().Weight().Highest(),
-                             client_->Requests().DeadlineHint(), client_->GetEnvironment().latency});
+                             client_->Requests().DeadlineHint(), client_->GetEnvironment().latency,
+                             client_->GetEnvironment().memory_bytes});
   reported_devices_ = 0;
   SendDevices();
   reported_queues_.clear();

@@ -8,6 +8,7 @@
 
 #include "client-shim/core/client.h"
 #include "common/clock.h"
+#include "common/memory_limit.h"
 
 namespace xschedd::shim {
 namespace {
@@ -35,8 +36,8 @@ MemoryLimit Client::LimitNow(std::uint32_t slot) const {
   const Session* const session = use.Get();
   const std::uint64_t daemons = session != nullptr ? session->Board().MemoryLimit(slot) : 0;
   const std::uint64_t own = environment_.memory_bytes;
-  if (own != 0 && (daemons == 0 || own <= daemons)) return {own, "XSCHEDD_MEMORY"};
-  return {daemons, "the administrator's rule or claim"};
+  const std::uint64_t limit = SmallerLimit(own, daemons);
+  return {limit, limit == own ? "XSCHEDD_MEMORY" : "the administrator's rule or claim"};
 }
 
 // The daemon writes what it wants before it welcomes the client. A program that asks before that would size its pools

@@ -22,6 +22,7 @@ struct HelloMessage {
   std::optional<std::uint32_t> weight;
   std::optional<std::uint64_t> deadline_us;
   std::string latency;
+  std::uint64_t memory_limit = 0;  // the process's own, bytes; 0: none
 };
 struct DeviceMessage {
   std::uint32_t slot = 0;

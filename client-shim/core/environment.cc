@@ -7,8 +7,8 @@
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/launcher_group.h"
 #include "client-shim/core/standard_error.h"
-#include "common/byte_size.h"
 #include "common/latency.h"
+#include "common/memory_limit.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
@@ -76,7 +76,7 @@ Environment Environment::Read() {
     Warn("XSCHEDD_STREAMS: \"" + streams + "\" is neither 0 nor 1; streams are not scheduled against each other");
   }
   if (const std::string text = EnvironmentVariable("XSCHEDD_MEMORY"); !text.empty()) {
-    const Result<std::uint64_t> bytes = ParseByteSize(text);
+    const Result<std::uint64_t> bytes = ParseMemoryLimit(text);
     if (bytes) {
       environment.memory_bytes = *bytes;
     } else {

@@ -5,7 +5,7 @@
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; default: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
-//   XSCHEDD_MEMORY       the most device memory on each device, in bytes or as 24G; 0 or not set: no limit of its own
+//   XSCHEDD_MEMORY       the most device memory on each device, in bytes or as 24G (common/memory_limit.h)
 //   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
 //   XSCHEDD_NOTICE       one line for standard error, of what started the process (tools/nri)
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs action), info (also what happens)

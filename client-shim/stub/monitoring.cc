@@ -196,18 +196,15 @@ struct Entry {
   const char* name;
   void* function;
 };
-template <typename Function>
-void* AddressOf(Function function) {
-  return reinterpret_cast<void*>(function);
-}
+// A constant: the object has no constructors.
 const Entry kEntries[] = {
-    {"nvmlDeviceGetMemoryInfo", AddressOf(::nvmlDeviceGetMemoryInfo)},
-    {"nvmlDeviceGetMemoryInfo_v2", AddressOf(::nvmlDeviceGetMemoryInfo_v2)},
-    {"rsmi_dev_memory_total_get", AddressOf(::rsmi_dev_memory_total_get)},
-    {"rsmi_dev_memory_usage_get", AddressOf(::rsmi_dev_memory_usage_get)},
-    {"amdsmi_get_gpu_memory_total", AddressOf(::amdsmi_get_gpu_memory_total)},
-    {"amdsmi_get_gpu_memory_usage", AddressOf(::amdsmi_get_gpu_memory_usage)},
-    {"amdsmi_get_gpu_vram_usage", AddressOf(::amdsmi_get_gpu_vram_usage)},
+    {"nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(&::nvmlDeviceGetMemoryInfo)},
+    {"nvmlDeviceGetMemoryInfo_v2", reinterpret_cast<void*>(&::nvmlDeviceGetMemoryInfo_v2)},
+    {"rsmi_dev_memory_total_get", reinterpret_cast<void*>(&::rsmi_dev_memory_total_get)},
+    {"rsmi_dev_memory_usage_get", reinterpret_cast<void*>(&::rsmi_dev_memory_usage_get)},
+    {"amdsmi_get_gpu_memory_total", reinterpret_cast<void*>(&::amdsmi_get_gpu_memory_total)},
+    {"amdsmi_get_gpu_memory_usage", reinterpret_cast<void*>(&::amdsmi_get_gpu_memory_usage)},
+    {"amdsmi_get_gpu_vram_usage", reinterpret_cast<void*>(&::amdsmi_get_gpu_vram_usage)},
 };
 
 bool MayBeOurs(const char* name) {

@@ -29,6 +29,7 @@ struct ToProto {
     if (message.weight) hello->set_weight(*message.weight);
     if (message.deadline_us) hello->set_deadline_us(*message.deadline_us);
     hello->set_latency(message.latency);
+    hello->set_memory_limit(message.memory_limit);
   }
   void operator()(const DeviceMessage& message) const {
     v1::DeviceAttached* device = out->mutable_device_attached();
