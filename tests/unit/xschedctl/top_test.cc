@@ -221,7 +221,7 @@ TEST_CASE("top: memory by the shim's account is marked, and limits are a column 
   TopView view(TopSort::kMemory);
   CHECK(Pids(view.RowsOf(model)) == std::vector<std::uint64_t>{1, 2});
   const std::string screen = Text(view.Compose(model, view.RowsOf(model), {}, 200, 30));
-  CHECK(screen.find(" MEMORY*  MEM-LIM ") != std::string::npos);
+  CHECK(screen.find("MEMORY*   MEM-LIM ") != std::string::npos);
   CHECK(screen.find("~5.00 GiB") != std::string::npos);
   CHECK(screen.find("24.0 GiB") != std::string::npos);
 }
