@@ -152,8 +152,8 @@ class Fleet:
         """The plugin's log, and the container's own, which `kubectl logs` shows, once."""
         self.said(line)
         log = pathlib.Path(f"/tmp/pods/{pod.name}.log").read_text(errors="replace")
-        ours = [said for said in log.splitlines() if "xschedd" in said]
-        expect(len(ours) == 1 and ours[0].endswith(f"xschedd: {line}"), f"the container's log: {log}")
+        count = sum(said.endswith(f"xschedd: {line}") for said in log.splitlines())
+        expect(count == 1, f"the container's log: {log}")
 
     def await_plugin(self):
         """Until the engine has taken it once more."""
