@@ -377,7 +377,7 @@ class Fleet:
         expect(not left, f"sockets are left: {left}")
         wait_for(lambda: not json.loads(xschedctl("--json", "ps"))["clients"], "no client is left")
         wait_for(lambda: all(now <= then for now, then in zip(self.descriptors(), before)), f"no descriptor is left of {before}")
-        wait_for(lambda: not run("pgrep", "-f", "containerd-shim|self-test-client", status=None), "no process is left")
+        wait_for(lambda: not run("pgrep", "--runstates", "D,R,S,T", "--full", "[c]ontainerd-shim|[s]elf-test-client", status=None), "no process is left")
         mounts = [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if "xschedd" in line and "containerd" in line]
         expect(not mounts, f"mounts are left: {mounts}")
         tasks = run("ctr", "-n", "k8s.io", "containers", "list", "--quiet")
