@@ -230,7 +230,7 @@ class Fleet:
         pod = self.client("mistyped", {"xschedd.io/prio": "7"})
         self.has(pod, 0, self.of(pod)["priority_source"])
         self.both_said(pod, 'pod ml/mistyped, container main: there is no annotation "xschedd.io/prio"; '
-                            "xschedd.io/ has priority, weight, latency and group")
+                            "xschedd.io/ has priority, weight, latency, group and memory")
         self.end(pod)
 
     def a_wrong_file_is_said_and_changes_nothing(self):
