@@ -423,7 +423,8 @@ class Fleet(slurm_latency.Latency):
              a_suspended_job_lets_go, scontrol_changes_live_priorities, a_restart_of_slurmd_changes_nothing,
              nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, the_how_to_s_commands_work, ranks_are_one_group,
              a_priority_above_the_ceiling_is_limited, a_priority_below_it_is_given, a_user_s_variables_change_nothing,
-             a_wrong_option_is_one_line, memory_is_limited_by_the_partition, a_wrong_file_is_one_line, a_wrong_setting_of_the_plugin_is_one_line,
+             a_wrong_option_is_one_line, memory_is_limited_by_the_partition, a_wrong_file_is_one_line,
+             a_wrong_setting_of_the_plugin_is_one_line,
              a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
              no_controller_is_one_line, a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim,
              many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, without_the_package_slurm_runs_as_before)
