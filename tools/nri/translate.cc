@@ -102,7 +102,8 @@ class Translator {
     if (!found) return;
     const Result<std::uint32_t> weight = ctl::ParseWeight(Clean(found->value, kShownBytes));
     if (!weight) return SayWrong(*found, weight.error());
-    if (*weight > bounds_.weight_ceiling) SayAbove("weight", std::to_string(*weight), std::to_string(bounds_.weight_ceiling));
+    if (*weight > bounds_.weight_ceiling)
+      SayAbove("weight", std::to_string(*weight), std::to_string(bounds_.weight_ceiling));
     plan_.claim.set_weight(std::min(*weight, bounds_.weight_ceiling));
   }
 

@@ -1,8 +1,8 @@
-/* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority and --gpu-memory to srun, sbatch and salloc. In slurmstepd, as root, it has
- * `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the tasks the shim,
- * and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be compiled for each
- * release of Slurm, and gRPC does not belong in slurmstepd. Nothing here fails a job: every hook returns success, and an
- * error is one line in the job's standard error.
+/* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority and --gpu-memory to srun, sbatch and salloc. In slurmstepd,
+ * as root, it has `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the
+ * tasks the shim, and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be
+ * compiled for each release of Slurm, and gRPC does not belong in slurmstepd. Nothing here fails a job: every hook
+ * returns success, and an error is one line in the job's standard error.
  *
  * In plugstack.conf: `optional libxschedd-spank.so [xschedctl=FILE] [path=FOLDERS] [limits=FILE] [limit_ms=N]`.
  *

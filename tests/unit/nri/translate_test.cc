@@ -113,8 +113,8 @@ TEST_CASE("annotations become a claim within the limits of the namespace") {
       {{{"xschedd.io/prioritty", "10"}},
        "ml",
        "- - - -",
-       {kWho +
-        ": there is no annotation \"xschedd.io/prioritty\"; xschedd.io/ has priority, weight, latency, group and memory"}},
+       {kWho + ": there is no annotation \"xschedd.io/prioritty\"; xschedd.io/ has priority, weight, latency, group "
+               "and memory"}},
   };
   for (const Row& row : rows) {
     const Plan plan = PlanOf(row.annotations, row.space);

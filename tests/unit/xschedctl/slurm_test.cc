@@ -153,7 +153,8 @@ TEST_CASE("a Slurm job may use so much of a GPU's memory as its partition allows
   for (const char* const wrong : {"much", "24", "-1G", "0"}) {
     const GpuMemory memory = MemoryOf(SlurmLimits(), job, wrong);
     CHECK(memory.limit == 0);
-    CHECK(memory.remark == "--gpu-memory=\"" + std::string(wrong) + "\" is not a size such as 24G; the job has no limit");
+    CHECK(memory.remark ==
+          "--gpu-memory=\"" + std::string(wrong) + "\" is not a size such as 24G; the job has no limit");
   }
 }
 

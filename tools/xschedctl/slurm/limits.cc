@@ -102,9 +102,9 @@ Result<SlurmLimits> ParseLimits(std::string_view text, const std::string& path) 
   const toml::table& root = *parsed;
   ConfigReader reader(path);
   SlurmLimits limits;
-  reader.OnlyKeys(root, "the file",
-                  {"priority", "ceiling", "memory", "nice_unit", "words", "partition", "qos", "account",
-                   "by_slurm_priority"});
+  reader.OnlyKeys(
+      root, "the file",
+      {"priority", "ceiling", "memory", "nice_unit", "words", "partition", "qos", "account", "by_slurm_priority"});
   limits.general = Limit(reader, root);
   reader.Number(root, "nice_unit", kNiceUnitLimits, limits.nice_unit);
   if (const toml::table* const words = reader.Table(root, "words")) {

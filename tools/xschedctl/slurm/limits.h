@@ -1,7 +1,6 @@
-// What GPU priority a job of Slurm has, and how much of a GPU's memory: from /etc/xschedd/slurm.toml, from what Slurm says
-// about the job, and from what its user asked for with --gpu-priority and --gpu-memory. Only administrators write the
-// first two. Thread rule: pure functions, but for
-// ReadLimits, which reads a file.
+// What GPU priority a job of Slurm has, and how much of a GPU's memory: from /etc/xschedd/slurm.toml, from what Slurm
+// says about the job, and from what its user asked for with --gpu-priority and --gpu-memory. Only administrators write
+// the first two. Thread rule: pure functions, but for ReadLimits, which reads a file.
 #pragma once
 
 #include <cstdint>
