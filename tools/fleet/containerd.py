@@ -152,8 +152,8 @@ class Fleet:
         """The plugin's log, and the container's own, which `kubectl logs` shows, once."""
         self.said(line)
         log = pathlib.Path(f"/tmp/pods/{pod.name}.log").read_text(errors="replace")
-        ours = [said for said in log.splitlines() if "xschedd" in said]
-        expect(len(ours) == 1 and ours[0].endswith(f"xschedd: {line}"), f"the container's log: {log}")
+        count = sum(said.endswith(f"xschedd: {line}") for said in log.splitlines())
+        expect(count == 1, f"the container's log: {log}")
 
     def await_plugin(self):
         """Until the engine has taken it once more."""
@@ -388,12 +388,15 @@ class Fleet:
         expect(not left, f"sockets are left: {left}")
         wait_for(lambda: not json.loads(xschedctl("--json", "ps"))["clients"], "no client is left")
         wait_for(lambda: all(now <= then for now, then in zip(self.descriptors(), before)), f"no descriptor is left of {before}")
-        wait_for(lambda: not run("pgrep", "-f", "containerd-shim|self-test-client", status=None), "no process is left")
+        # There is no init, so the dead stay.
+        wait_for(lambda: not run("pgrep", "--runstates", "D,R,S,T", "--full", "[c]ontainerd-shim|[s]elf-test-client", status=None),
+                 "no process is left")
         mounts = [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if "xschedd" in line and "containerd" in line]
         expect(not mounts, f"mounts are left: {mounts}")
         tasks = run("ctr", "-n", "k8s.io", "containers", "list", "--quiet")
         expect(not tasks, f"containers are left: {tasks}")
-        left = run("find", "/sys/fs/cgroup", "-path", f"*/{self.cgroup}/pod*")
+        # The pods' own are the kubelet's to remove.
+        left = run("find", "/sys/fs/cgroup", "-type", "d", "-path", f"*/{self.cgroup}/pod*/*")
         expect(not left, f"cgroups are left: {left}")
         return f"{MANY} pods"
 
