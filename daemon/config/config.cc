@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "common/memory_limit.h"
 #include "common/one_line.h"
 #include "common/passthrough.h"
 #include "daemon/config/keys.h"
@@ -184,14 +183,7 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
       reader.Refuse(*table.get("latency"), latency.error().what, latency.error().remedy);
     }
   }
-  if (reader.Text(table, "memory", text)) {
-    const Result<std::uint64_t> limit = ParseMemoryLimit(text);
-    if (limit) {
-      rule.memory_limit = *limit;
-    } else {
-      reader.Refuse(*table.get("memory"), limit.error().what, limit.error().remedy);
-    }
-  }
+  if (std::uint64_t memory = 0; reader.Memory(table, "memory", memory)) rule.memory_limit = memory;
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/memory_limit.h"
 #include "common/one_line.h"
 #include "common/priority.h"
 #include "daemon/config/key_units.h"
@@ -86,6 +87,18 @@ bool ConfigReader::Priority(const toml::table& table, std::string_view key, int&
   const auto number = Integer(table, key, kPriorityMin, kPriorityMax);
   if (number) value = static_cast<int>(*number);
   return number.has_value();
+}
+
+bool ConfigReader::Memory(const toml::table& table, std::string_view key, std::uint64_t& value) {
+  std::string text;
+  if (!Text(table, key, text)) return false;
+  const Result<std::uint64_t> limit = ParseMemoryLimit(text);
+  if (limit) {
+    value = *limit;
+  } else {
+    Refuse(*table.get(key), limit.error().what, limit.error().remedy);
+  }
+  return limit.has_value();
 }
 
 bool ConfigReader::Flag(const toml::table& table, std::string_view key, bool& value) {

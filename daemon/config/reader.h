@@ -37,6 +37,8 @@ class ConfigReader {
   // with a unit, "25ms".
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);
   bool Priority(const toml::table& table, std::string_view key, int& value);
+  // A limit of device memory in bytes, from "24G".
+  bool Memory(const toml::table& table, std::string_view key, std::uint64_t& value);
   bool Flag(const toml::table& table, std::string_view key, bool& value);
   bool Text(const toml::table& table, std::string_view key, std::string& value);
   // `check` returns what is wrong with an element; none: nothing.

@@ -33,7 +33,7 @@ MANY = 200
 
 CONFIGURATION = r"""
 mkdir -p /etc/containerd /etc/xschedd /tmp/pods
-printf '[namespace.ml]\nceiling = 50\n[namespace.batch]\nceiling = -10\n' >/etc/xschedd/nri.toml
+printf '[namespace.ml]\nceiling = 50\n[namespace.batch]\nceiling = -10\nmemory = "24G"\n' >/etc/xschedd/nri.toml
 # This root may not raise a process's chance to be killed; its files are in no overlay; a pod's own process sleeps, too.
 containerd config default | sed "s/restrict_oom_score_adj = false/restrict_oom_score_adj = true/
   s/snapshotter = ['\"]overlayfs['\"]/snapshotter = 'native'/; s#'registry.k8s.io/pause:[0-9.]*'#'localhost/small:1'#" >/etc/containerd/config.toml
@@ -230,7 +230,18 @@ class Fleet:
         pod = self.client("mistyped", {"xschedd.io/prio": "7"})
         self.has(pod, 0, self.of(pod)["priority_source"])
         self.both_said(pod, 'pod ml/mistyped, container main: there is no annotation "xschedd.io/prio"; '
-                            "xschedd.io/ has priority, weight, latency and group")
+                            "xschedd.io/ has priority, weight, latency, group and memory")
+        self.end(pod)
+
+    def an_annotation_limits_memory(self):
+        pod = self.client("small", {"xschedd.io/memory": "8G"})
+        claim = next(claim for claim in self.claims() if claim["name"] == self.claim(pod))
+        expect(claim["memory_limit_bytes"] == 8 << 30, f"its claim: {claim}")
+        self.end(pod)
+        pod = self.client("greedy", {"xschedd.io/memory": "64G"}, "batch")
+        claim = next(claim for claim in self.claims() if claim["name"] == self.claim(pod))
+        expect(claim["memory_limit_bytes"] == 24 << 30, f"its claim: {claim}")
+        self.both_said(pod, "pod batch/greedy, container main: memory 64G is above 24G, the ceiling of namespace batch; it gets 24G")
         self.end(pod)
 
     def a_wrong_file_is_said_and_changes_nothing(self):
@@ -391,7 +402,7 @@ class Fleet:
 
     STEPS = (prepare, a_pod_without_annotations_is_untouched, an_annotated_one_is_a_client_with_a_claim,
              the_less_important_is_held, a_claim_changes_live, a_pod_does_not_go_above_its_namespace,
-             a_wrong_annotation_is_said_and_counts_as_none, a_wrong_file_is_said_and_changes_nothing,
+             a_wrong_annotation_is_said_and_counts_as_none, an_annotation_limits_memory, a_wrong_file_is_said_and_changes_nothing,
              a_pod_that_asks_for_a_gpu_is_bounded, an_annotation_changes_live, a_restart_of_the_plugin_loses_nothing,
              a_restart_of_containerd_strands_no_pod, a_restart_of_the_daemon_strands_no_pod,
              a_kill_of_all_three_strands_no_pod, a_daemon_that_lost_its_state_gets_the_claims_again,

@@ -32,6 +32,7 @@ priority = 20
 ceiling = 50
 [partition.low]
 priority = -20
+memory = "24G"
 """
 SETTINGS = {
     "slurm.conf": """
@@ -309,6 +310,18 @@ class Fleet(slurm_latency.Latency):
         expect("--gpu-priority=101 is not low" in submitted, f"sbatch said: {submitted}")
         return said
 
+    def memory_is_limited_by_the_partition(self):
+        """Less can be asked for, and more where there is no limit."""
+        for partition, options, limit in (("low", (), 24), ("low", ("--gpu-memory=8G",), 8), ("high", (), None),
+                                          ("high", ("--gpu-memory=40G",), 40)):
+            program, job = self.start(partition, *options)
+            claim = claims()[f"slurm-{job}.0"]
+            expect(claim["memory_limit_bytes"] == (limit and limit << 30), f"{partition} {options}: {claim}")
+            expect(program.end() == 0, "the job failed")
+        self.runs_and_says(1, '--gpu-memory=48G is limited by partition "low"; the job may have 24G of each GPU\'s memory',
+                           "--gpu-memory=48G", partition="low")
+        return self.runs_and_says(1, '--gpu-memory="much" is not a size such as 24G; the job has no limit', "--gpu-memory=much")
+
     def a_wrong_file_is_one_line(self):
         (ROOT / "etc/xschedd/slurm.toml").write_text("[partition.high]\npriority = 2000\n")
         said = self.runs_and_says(1, '/etc/xschedd/slurm.toml:2:12: "priority" = 2000 is out of range')
@@ -410,7 +423,8 @@ class Fleet(slurm_latency.Latency):
              a_suspended_job_lets_go, scontrol_changes_live_priorities, a_restart_of_slurmd_changes_nothing,
              nor_does_a_daemon_that_is_killed, a_claim_ends_with_its_step, the_how_to_s_commands_work, ranks_are_one_group,
              a_priority_above_the_ceiling_is_limited, a_priority_below_it_is_given, a_user_s_variables_change_nothing,
-             a_wrong_option_is_one_line, a_wrong_file_is_one_line, a_wrong_setting_of_the_plugin_is_one_line,
+             a_wrong_option_is_one_line, memory_is_limited_by_the_partition, a_wrong_file_is_one_line,
+             a_wrong_setting_of_the_plugin_is_one_line,
              a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
              no_controller_is_one_line, a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim,
              many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, without_the_package_slurm_runs_as_before)

@@ -7,9 +7,10 @@ namespace xschedd::nri {
 namespace {
 
 void ReadNamespace(ConfigReader& reader, const toml::table& table, const std::string& place, NamespaceSettings& value) {
-  reader.OnlyKeys(table, place, {"ceiling", "weight_ceiling", "priority"});
+  reader.OnlyKeys(table, place, {"ceiling", "weight_ceiling", "priority", "memory"});
   reader.Priority(table, "ceiling", value.ceiling);
   reader.Number(table, "weight_ceiling", policy::kWeightLimits, value.weight_ceiling);
+  reader.Memory(table, "memory", value.memory);
   if (int priority = 0; reader.Priority(table, "priority", priority)) value.priority = priority;
   if (value.priority && *value.priority > value.ceiling) {
     reader.Refuse(table,

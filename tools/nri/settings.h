@@ -17,6 +17,7 @@ struct NamespaceSettings {
   int ceiling = 0;                     // the highest priority
   std::uint32_t weight_ceiling = 100;  // the largest weight
   std::optional<int> priority = {};    // of pods that ask for none; at most the ceiling
+  std::uint64_t memory = 0;  // the most bytes of device memory that a container has on each device; 0: no limit
 };
 
 struct Settings {

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string_view>
 
+#include "common/byte_size.h"
 #include "common/latency.h"
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "daemon/registry/limits.h"
 #include "tools/xschedctl/units.h"
@@ -13,7 +15,7 @@ namespace xschedd::nri {
 namespace {
 
 constexpr std::string_view kPrefix = kAnnotationPrefix;
-constexpr std::string_view kNames[] = {"priority", "weight", "latency", "group"};
+constexpr std::string_view kNames[] = {"priority", "weight", "latency", "group", "memory"};
 constexpr std::size_t kIdBytes = 32;  // of the container's id: 128 bits
 constexpr std::size_t kShownBytes = 64;
 constexpr std::size_t kMaxLabelValueBytes = 253;  // of a pod's name in Kubernetes
@@ -49,6 +51,7 @@ class Translator {
     ReadWeight();
     ReadLatency();
     ReadGroup();
+    ReadMemory();
     FindUnknown();
     plan_.touches = is_annotated_ || AsksForGpu(container_);
     v1::Claim& claim = plan_.claim;
@@ -80,9 +83,9 @@ class Translator {
   void SayWrong(const Annotation& annotation, const Error& error) {
     Say(Clean(annotation.key, kPrefix.size() + kShownBytes) + ": " + error.Line() + "; it is ignored");
   }
-  void SayAbove(const char* what, std::int64_t requested, std::int64_t ceiling) {
-    Say(std::string(what) + " " + std::to_string(requested) + " is above " + std::to_string(ceiling) +
-        ", the ceiling of namespace " + Clean(pod_.namespace_(), kShownBytes) + "; it gets " + std::to_string(ceiling));
+  void SayAbove(const char* what, const std::string& requested, const std::string& ceiling) {
+    Say(std::string(what) + " " + requested + " is above " + ceiling + ", the ceiling of namespace " +
+        Clean(pod_.namespace_(), kShownBytes) + "; it gets " + ceiling);
   }
 
   void ReadPriority() {
@@ -90,7 +93,7 @@ class Translator {
     if (!found) return;
     const Result<int> priority = ParsePriority(Clean(found->value, kShownBytes));
     if (!priority) return SayWrong(*found, priority.error());
-    if (*priority > bounds_.ceiling) SayAbove("priority", *priority, bounds_.ceiling);
+    if (*priority > bounds_.ceiling) SayAbove("priority", std::to_string(*priority), std::to_string(bounds_.ceiling));
     plan_.claim.set_priority(std::min(*priority, bounds_.ceiling));
   }
 
@@ -99,7 +102,8 @@ class Translator {
     if (!found) return;
     const Result<std::uint32_t> weight = ctl::ParseWeight(Clean(found->value, kShownBytes));
     if (!weight) return SayWrong(*found, weight.error());
-    if (*weight > bounds_.weight_ceiling) SayAbove("weight", *weight, bounds_.weight_ceiling);
+    if (*weight > bounds_.weight_ceiling)
+      SayAbove("weight", std::to_string(*weight), std::to_string(bounds_.weight_ceiling));
     plan_.claim.set_weight(std::min(*weight, bounds_.weight_ceiling));
   }
 
@@ -124,6 +128,21 @@ class Translator {
     plan_.claim.set_group(group);
   }
 
+  // A container may have less than its namespace gives, not more.
+  void ReadMemory() {
+    std::uint64_t limit = bounds_.memory;
+    if (const auto found = Find("memory")) {
+      const Result<std::uint64_t> requested = ParseMemoryLimit(Clean(found->value, kShownBytes));
+      if (!requested) {
+        SayWrong(*found, requested.error());
+      } else {
+        if (limit != 0 && *requested > limit) SayAbove("memory", ByteSizeText(*requested), ByteSizeText(limit));
+        limit = SmallerLimit(*requested, limit);
+      }
+    }
+    if (limit != 0) plan_.claim.set_memory_limit(limit);
+  }
+
   // Otherwise nobody would notice a mistyped name.
   void FindUnknown() {
     std::vector<std::string> unknown;
@@ -138,7 +157,7 @@ class Translator {
     if (unknown.empty()) return;
     is_annotated_ = true;
     const std::string& first = *std::min_element(unknown.begin(), unknown.end());
-    Say("there is no annotation " + Quoted(first) + "; xschedd.io/ has priority, weight, latency and group");
+    Say("there is no annotation " + Quoted(first) + "; xschedd.io/ has priority, weight, latency, group and memory");
   }
 
   void Label(const char* name, const std::string& value) {
@@ -188,6 +207,7 @@ std::string SettingsText(const v1::Claim& claim) {
   if (claim.has_weight()) add("weight", std::to_string(claim.weight()));
   if (!claim.latency().empty()) add("latency", claim.latency());
   if (!claim.group().empty()) add("group", claim.group());
+  if (claim.has_memory_limit()) add("memory", ByteSizeText(claim.memory_limit()));
   return text.empty() ? "no settings of its own" : text;
 }
 

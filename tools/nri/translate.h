@@ -1,6 +1,6 @@
 // From a container of a pod to a claim: what the pod's annotations ask for, in the bounds of its namespace.
 //
-//   xschedd.io/priority, /weight, /latency, /group      of all containers of the pod
+//   xschedd.io/priority, /weight, /latency, /group, /memory   of all containers of the pod
 //   xschedd.io/priority.container.NAME, ...              of container NAME; takes precedence
 //
 // Containers that are annotated are changed, and so are those that ask for a GPU: bounds apply to them, too. Thread

@@ -1,8 +1,8 @@
-/* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority to srun, sbatch and salloc. In slurmstepd, as root, it has
- * `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the tasks the shim,
- * and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be compiled for each
- * release of Slurm, and gRPC does not belong in slurmstepd. Nothing here fails a job: every hook returns success, and an
- * error is one line in the job's standard error.
+/* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority and --gpu-memory to srun, sbatch and salloc. In slurmstepd,
+ * as root, it has `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the
+ * tasks the shim, and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be
+ * compiled for each release of Slurm, and gRPC does not belong in slurmstepd. Nothing here fails a job: every hook
+ * returns success, and an error is one line in the job's standard error.
  *
  * In plugstack.conf: `optional libxschedd-spank.so [xschedctl=FILE] [path=FOLDERS] [limits=FILE] [limit_ms=N]`.
  *
@@ -41,10 +41,11 @@ static struct {
   int limit_ms;
 } settings = {"/usr/bin/xschedctl", "/usr/local/bin:/usr/bin:/bin", "", 2000};
 
-static char requested[MAX_REQUEST + 1]; /* of --gpu-priority */
-static int has_begun;           /* this step's claim is to be removed */
-static char cgroup[PATH_MAX];   /* of the tasks, if Slurm makes none that the daemon sees */
-static char answer[8192];       /* lines of `slurm begin` that are still to be shown to the user */
+enum { PRIORITY, MEMORY, OPTIONS };
+static char requested[OPTIONS][MAX_REQUEST + 1]; /* of --gpu-priority and --gpu-memory */
+static int has_begun;                            /* this step's claim is to be removed */
+static char cgroup[PATH_MAX];                    /* of the tasks, if Slurm makes none that the daemon sees */
+static char answer[8192];                        /* lines of `slurm begin` that are still to be shown to the user */
 
 static int is_number_or_word(const char* text) {
   char* end = NULL;
@@ -55,19 +56,35 @@ static int is_number_or_word(const char* text) {
   return end != text && *end == '\0' && errno == 0 && number >= -100 && number <= 100;
 }
 
+/* As ParseByteSize of xschedctl, which checks the range, too. */
+static int is_size(const char* text) {
+  size_t digits = strspn(text, "0123456789");
+  const char* unit = text + digits;
+  if (digits == 0) return 0;
+  if (*unit == '\0') return 1;
+  if (strchr("KMGTkmgt", *unit) == NULL) return 0;
+  return unit[1] == '\0' || strcmp(unit + 1, "i") == 0 || strcmp(unit + 1, "iB") == 0;
+}
+
 /* Whoever submits a job does not see its log yet, so the terminal shows the line, too. */
-static int on_option(int value, const char* text, int remote) {
-  (void)value;
-  snprintf(requested, sizeof requested, "%s", text == NULL ? "" : text);
-  if (!remote && spank_context() == S_CTX_ALLOCATOR && !is_number_or_word(requested))
+static int on_option(int which, const char* text, int remote) {
+  char* request = requested[which];
+  snprintf(request, sizeof requested[which], "%s", text == NULL ? "" : text);
+  if (remote || spank_context() != S_CTX_ALLOCATOR) return 0;
+  if (which == PRIORITY && !is_number_or_word(request))
     slurm_error("xschedd: --gpu-priority=%s is not low, normal, high or a number from -100 to 100; it has no effect",
-                requested);
+                request);
+  if (which == MEMORY && !is_size(request))
+    slurm_error("xschedd: --gpu-memory=%s is not a size such as 24G; it has no effect", request);
   return 0;
 }
 
-static struct spank_option gpu_priority = {
-    "gpu-priority", "N", "GPU priority: low, normal, high, or -100 to 100; the partition may limit it", 1, 0,
-    on_option};
+static struct spank_option options[OPTIONS] = {
+    {"gpu-priority", "N", "GPU priority: low, normal, high, or -100 to 100; the partition may limit it", 1, PRIORITY,
+     on_option},
+    {"gpu-memory", "SIZE", "the most of each GPU's memory for a step, such as 24G; the partition may limit it", 1,
+     MEMORY, on_option},
+};
 
 static void read_settings(int count, char** words) {
   for (int i = 0; i < count; ++i) {
@@ -89,7 +106,8 @@ static void read_settings(int count, char** words) {
 
 int slurm_spank_init(spank_t spank, int count, char** words) {
   read_settings(count, words);
-  spank_option_register(spank, &gpu_priority);
+  for (int i = 0; i < OPTIONS; ++i)
+    spank_option_register(spank, &options[i]);
   return ESPANK_SUCCESS;
 }
 
@@ -145,10 +163,11 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
       arguments[n++] = settings.limits;
     }
   }
-  char option[MAX_REQUEST + 32];
-  if (is_begin && requested[0] != '\0') {
-    snprintf(option, sizeof option, "--gpu-priority=%s", requested);
-    arguments[n++] = option;
+  char given[OPTIONS][MAX_REQUEST + 32];
+  for (int i = 0; is_begin && i < OPTIONS; ++i) {
+    if (requested[i][0] == '\0') continue;
+    snprintf(given[i], sizeof given[i], "--%s=%s", options[i].name, requested[i]);
+    arguments[n++] = given[i];
   }
   arguments[n] = NULL;
   snprintf(path, sizeof path, "PATH=%s", settings.path);

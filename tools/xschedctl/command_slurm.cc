@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 
+#include "common/byte_size.h"
 #include "daemon/registry/cgroups.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/installed_shim.h"
@@ -23,6 +24,7 @@ struct StepOptions {
   SlurmStep step;
   std::uint32_t uid = 0;
   std::string requested;
+  std::string requested_memory;
   std::string limits = kSlurmLimitsPath;
 };
 
@@ -30,6 +32,7 @@ struct CheckOptions {
   SlurmJob job;
   int nice = 0;
   std::string requested;
+  std::string requested_memory;
   std::string limits = kSlurmLimitsPath;
 };
 
@@ -85,11 +88,12 @@ std::string CgroupForStep(const SlurmStep& step) {
   return cgroup;
 }
 
-v1::PutClaimRequest ClaimFor(const StepOptions& options, const SlurmJob& job, int priority) {
+v1::PutClaimRequest ClaimFor(const StepOptions& options, const SlurmJob& job, int priority, std::uint64_t memory) {
   v1::PutClaimRequest request;
   v1::Claim& claim = *request.mutable_claim();
   claim.set_name(StepClaimName(options.step));
   claim.set_priority(priority);
+  SetMemory(memory, claim);
   // The ranks of a parallel step wait for each other; a batch script's programs need not be related.
   const bool has_ranks = options.step.name.find_first_not_of("0123456789") == std::string::npos;
   if (has_ranks) claim.set_group(claim.name());
@@ -99,6 +103,8 @@ v1::PutClaimRequest ClaimFor(const StepOptions& options, const SlurmJob& job, in
   labels["user"] = UserName(options.uid);
   if (!job.partition.empty()) labels["partition"] = job.partition;
   if (!options.requested.empty()) labels[kRequestLabel] = options.requested.substr(0, kMaxRequestBytes);
+  if (!options.requested_memory.empty())
+    labels[kMemoryRequestLabel] = options.requested_memory.substr(0, kMaxRequestBytes);
   return request;
 }
 
@@ -122,7 +128,9 @@ Outcome<ExitCode> Begin(const StepOptions& options, const GlobalOptions& global)
   }
   const GpuPriority priority = PriorityOf(*limits, *job, options.requested);
   if (!priority.remark.empty()) PrintLine("say", priority.remark);
-  v1::PutClaimRequest request = ClaimFor(options, *job, priority.value);
+  const GpuMemory memory = MemoryOf(*limits, *job, options.requested_memory);
+  if (!memory.remark.empty()) PrintLine("say", memory.remark);
+  v1::PutClaimRequest request = ClaimFor(options, *job, priority.value, memory.limit);
   request.mutable_claim()->set_cgroup(CgroupForStep(options.step));
   if (request.claim().cgroup().empty()) return ExitCode::kRefused;
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
@@ -168,7 +176,10 @@ Outcome<ExitCode> CheckLimits(const CheckOptions& options) {
   job.nice = options.nice;
   const GpuPriority priority = PriorityOf(*limits, job, options.requested);
   Print("GPU priority " + std::to_string(priority.value) + "\n");
-  if (!priority.remark.empty()) Print("the job's log says: xschedd: " + priority.remark + "\n");
+  const GpuMemory memory = MemoryOf(*limits, job, options.requested_memory);
+  if (memory.limit != 0) Print("GPU memory " + ByteSizeText(memory.limit) + " on each GPU\n");
+  for (const std::string& remark : {priority.remark, memory.remark})
+    if (!remark.empty()) Print("the job's log says: xschedd: " + remark + "\n");
   return ExitCode::kOk;
 }
 
@@ -200,6 +211,7 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   AddStepOptions(begin, *step);
   begin.AddOption("--uid", step->uid, "the job's user", {.is_required = true});
   begin.AddOption("--gpu-priority", step->requested, "what the user asked for");
+  begin.AddOption("--gpu-memory", step->requested_memory, "what the user asked for", {.placeholder = "SIZE"});
   begin.AddOption("--limits", step->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   CommandSyntax& end = slurm.AddCommand("end", "Remove a step's claim; Slurm's plugin runs this; needs root");
@@ -215,6 +227,7 @@ std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& globa
   checking.AddOption("--nice", check->nice, "its nice");
   checking.AddOption("--slurm-priority", check->job.priority, "its priority in Slurm");
   checking.AddOption("--gpu-priority", check->requested, "what its user asks for");
+  checking.AddOption("--gpu-memory", check->requested_memory, "what its user asks for", {.placeholder = "SIZE"});
   checking.AddOption("--limits", check->limits, kLimitsHelp, {.placeholder = "FILE"});
 
   return {{&begin, WithoutJson(global, [=, &global] { return Begin(*step, global); })},

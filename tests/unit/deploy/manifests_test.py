@@ -23,7 +23,7 @@ NODE = find("DaemonSet", "xschedd")
 POD = pod_of(NODE)["spec"]
 TABLE = find("ConfigMap", "xschedd-priorities")["data"]
 # The annotations that the plugin reads; policies and the example are compared with this list.
-ANNOTATIONS = {"xschedd.io/priority", "xschedd.io/weight", "xschedd.io/group", "xschedd.io/latency"}
+ANNOTATIONS = {"xschedd.io/priority", "xschedd.io/weight", "xschedd.io/group", "xschedd.io/memory", "xschedd.io/latency"}
 # Kinds of objects in the files, with the version of their API.
 APIS = {"Namespace": "v1", "ServiceAccount": "v1", "ConfigMap": "v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1",
         "NetworkPolicy": "networking.k8s.io/v1", "PriorityClass": "scheduling.k8s.io/v1", "PodMonitor": "monitoring.coreos.com/v1",

@@ -274,7 +274,7 @@ class Settings(Case):
         self.assertEqual(dict(re.findall(r"^#(low|normal|high) = (-?\d+)$", read("tools/slurm/slurm.toml"), re.MULTILINE)), words)
 
     def test_the_annotations_of_pods(self):
-        words = re.search(r"kWords\[\] = \{(.*?)\}", read("tools/nri/translate.cc")).group(1)
+        words = re.search(r"kNames\[\] = \{(.*?)\}", read("tools/nri/translate.cc")).group(1)
         known = {f"xschedd.io/{word}" for word in re.findall(r'"(\w+)"', words)}
         self.assertEqual(set(re.findall(r"^\| `(xschedd\.io/\w+)` \|", read("docs/how-to/nri.md"), re.MULTILINE)), known)
         listed = re.search(r"^ANNOTATIONS = \{(.*?)\}", read("tests/unit/deploy/manifests_test.py"), re.MULTILINE).group(1)

@@ -13,7 +13,7 @@ const std::string kWho = "pod ml/web-1, container main";
 Settings TestSettings() {
   const auto settings = ParseSettings(
       "[default]\nceiling = 0\n[namespace.ml]\nceiling = 50\nweight_ceiling = 200\n[namespace.batch]\nceiling = -10\n"
-      "priority = -30\n",
+      "priority = -30\nmemory = \"24G\"\n",
       "nri.toml");
   REQUIRE(settings);
   return *settings;
@@ -113,8 +113,8 @@ TEST_CASE("annotations become a claim within the limits of the namespace") {
       {{{"xschedd.io/prioritty", "10"}},
        "ml",
        "- - - -",
-       {kWho +
-        ": there is no annotation \"xschedd.io/prioritty\"; xschedd.io/ has priority, weight, latency and group"}},
+       {kWho + ": there is no annotation \"xschedd.io/prioritty\"; xschedd.io/ has priority, weight, latency, group "
+               "and memory"}},
   };
   for (const Row& row : rows) {
     const Plan plan = PlanOf(row.annotations, row.space);
@@ -125,6 +125,30 @@ TEST_CASE("annotations become a claim within the limits of the namespace") {
     CHECK(plan.claim.has_ceiling());
     CHECK(plan.claim.priority() <= plan.claim.ceiling());
   }
+}
+
+TEST_CASE("an annotation limits device memory, at most to what the namespace has") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const auto limit_of = [](const Annotations& annotations, const char* space) {
+    return PlanOf(annotations, space).claim.memory_limit();
+  };
+  CHECK(limit_of({{"xschedd.io/memory", "12G"}}, "ml") == 12 * kGiB);
+  CHECK(limit_of({{"xschedd.io/memory", "12Gi"}, {"xschedd.io/memory.container.main", "8G"}}, "ml") == 8 * kGiB);
+  CHECK(limit_of({{"xschedd.io/memory", "12G"}}, "batch") == 12 * kGiB);
+  CHECK(limit_of({{"xschedd.io/priority", "-40"}}, "batch") == 24 * kGiB);
+  CHECK_FALSE(PlanOf({{"xschedd.io/priority", "1"}}, "ml").claim.has_memory_limit());
+  const Plan above = PlanOf({{"xschedd.io/memory", "64G"}}, "batch");
+  CHECK(above.claim.memory_limit() == 24 * kGiB);
+  CHECK(above.lines == std::vector<std::string>{"pod batch/web-1, container main: memory 64G is above 24G, the ceiling "
+                                                "of namespace batch; it gets 24G"});
+  for (const char* const wrong : {"much", "24", "0", "-1G"}) {
+    const Plan plan = PlanOf({{"xschedd.io/memory", wrong}}, "ml");
+    INFO(wrong);
+    CHECK_FALSE(plan.claim.has_memory_limit());
+    REQUIRE(plan.lines.size() == 1);
+    CHECK(plan.lines[0].starts_with(kWho + ": xschedd.io/memory: "));
+  }
+  CHECK(SettingsText(above.claim) == "priority -30, memory 24G");
 }
 
 TEST_CASE("a claim has a socket, the namespace's ceilings, and labels for people") {
@@ -182,6 +206,8 @@ TEST_CASE("the configuration is checked, with file and line") {
       {"[namespace.a]\nceiling = 1\npriority = 2\n", "priority 2 is above the ceiling, 1"},
       {"[namespace]\na = 5\n", "[namespace.a] is not a table"},
       {"[namespace.a]\nweight_ceiling = 0\n", "nri.toml:2:"},
+      {"[default]\nmemory = \"much\"\n", "nri.toml:2:"},
+      {"[default]\nmemory = 24\n", "nri.toml:2:"},
       {"ceiling = 5\n", "nri.toml:1:"},
       {"[default\n", "correct the TOML syntax there"},
   };

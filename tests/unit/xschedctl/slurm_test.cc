@@ -128,7 +128,39 @@ TEST_CASE("Slurm's own priority can give a GPU priority") {
   CHECK(PriorityOf(Limits(), job, "5").value == 5);
 }
 
+TEST_CASE("a Slurm job may use so much of a GPU's memory as its partition allows, or less") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const Result<SlurmLimits> limits = ParseLimits(
+      "memory = \"64G\"\n[partition.high]\nmemory = \"24G\"\n[partition.low]\nmemory = \"96G\"\n"
+      "[account.guests]\nmemory = \"8G\"\n[account.staff]\nmemory = \"32G\"\n",
+      "slurm.toml");
+  REQUIRE(limits);
+  SlurmJob job = Job("high");
+  CHECK(MemoryOf(*limits, job, "").limit == 24 * kGiB);
+  CHECK(MemoryOf(*limits, Job("other"), "").limit == 64 * kGiB);
+  CHECK(MemoryOf(*limits, Job("low"), "").limit == 96 * kGiB);
+  CHECK(MemoryOf(*limits, job, "1536M").limit == 1536 * (kGiB >> 10));
+  CHECK(MemoryOf(*limits, job, "24G").remark.empty());
+  const GpuMemory above = MemoryOf(*limits, job, "25G");
+  CHECK(above.limit == 24 * kGiB);
+  CHECK(above.remark == "--gpu-memory=25G is limited by partition \"high\"; the job may have 24G of each GPU's memory");
+  job.account = "guests";
+  CHECK(MemoryOf(*limits, job, "").limit == 8 * kGiB);
+  job.account = "staff";
+  CHECK(MemoryOf(*limits, job, "").limit == 24 * kGiB);
+  CHECK(MemoryOf(SlurmLimits(), job, "").limit == 0);
+  CHECK(MemoryOf(SlurmLimits(), job, "8G").limit == 8 * kGiB);
+  for (const char* const wrong : {"much", "24", "-1G", "0"}) {
+    const GpuMemory memory = MemoryOf(SlurmLimits(), job, wrong);
+    CHECK(memory.limit == 0);
+    CHECK(memory.remark ==
+          "--gpu-memory=\"" + std::string(wrong) + "\" is not a size such as 24G; the job has no limit");
+  }
+}
+
 TEST_CASE("a mistake in the file of limits has its line") {
+  CHECK(Mistake("[partition.high]\nmemory = 24\n").starts_with("slurm.toml:2:10: "));
+  CHECK(Mistake("memory = \"much\"\n").starts_with("slurm.toml:1:10: "));
   CHECK(Mistake("[partition.high]\npriority = 101\n") ==
         "slurm.toml:2:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(Mistake("\npriorty = 1\n").starts_with("slurm.toml:2:1: unknown key \"priorty\" in the file; known are"));

@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "common/byte_size.h"
+#include "common/memory_limit.h"
 #include "common/priority.h"
 #include "daemon/config/files.h"
 #include "daemon/config/reader.h"
@@ -26,15 +28,22 @@ std::optional<int> Priority(ConfigReader& reader, const toml::table& table, std:
   return reader.Priority(table, key, priority) ? std::optional(priority) : std::nullopt;
 }
 
+std::optional<std::uint64_t> Memory(ConfigReader& reader, const toml::table& table, std::string_view key) {
+  std::uint64_t limit = 0;
+  return reader.Memory(table, key, limit) ? std::optional(limit) : std::nullopt;
+}
+
 SlurmLimit Limit(ConfigReader& reader, const toml::table& table) {
-  return {.priority = Priority(reader, table, "priority"), .ceiling = Priority(reader, table, "ceiling")};
+  return {.priority = Priority(reader, table, "priority"),
+          .ceiling = Priority(reader, table, "ceiling"),
+          .memory = Memory(reader, table, "memory")};
 }
 
 // [partition.NAME] and the like.
 std::map<std::string, SlurmLimit> NamedLimits(ConfigReader& reader, const toml::table& root, std::string_view key) {
   std::map<std::string, SlurmLimit> limits;
   reader.EachNamedTable(root, key, [&](const std::string& name, const toml::table& table, const std::string& place) {
-    reader.OnlyKeys(table, place, {"priority", "ceiling"});
+    reader.OnlyKeys(table, place, {"priority", "ceiling", "memory"});
     limits[name] = Limit(reader, table);
   });
   return limits;
@@ -72,6 +81,12 @@ struct LimitSource {
   std::string what;  // `partition "high"`
 };
 
+std::array<LimitSource, 3> SourcesOf(const SlurmLimits& limits, const SlurmJob& job) {
+  return {{{&Find(limits.qos, job.qos), "QOS " + Quoted(job.qos)},
+           {&Find(limits.accounts, job.account), "account " + Quoted(job.account)},
+           {&Find(limits.partitions, job.partition), "partition " + Quoted(job.partition)}}};
+}
+
 }  // namespace
 
 bool SlurmJob::IsLive() const {
@@ -87,8 +102,9 @@ Result<SlurmLimits> ParseLimits(std::string_view text, const std::string& path) 
   const toml::table& root = *parsed;
   ConfigReader reader(path);
   SlurmLimits limits;
-  reader.OnlyKeys(root, "the file",
-                  {"priority", "ceiling", "nice_unit", "words", "partition", "qos", "account", "by_slurm_priority"});
+  reader.OnlyKeys(
+      root, "the file",
+      {"priority", "ceiling", "memory", "nice_unit", "words", "partition", "qos", "account", "by_slurm_priority"});
   limits.general = Limit(reader, root);
   reader.Number(root, "nice_unit", kNiceUnitLimits, limits.nice_unit);
   if (const toml::table* const words = reader.Table(root, "words")) {
@@ -113,16 +129,12 @@ Result<SlurmLimits> ReadLimits(const std::string& path) {
 }
 
 GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request) {
-  const std::array<LimitSource, 3> sources = {
-      {{&Find(limits.qos, job.qos), "QOS " + Quoted(job.qos)},
-       {&Find(limits.accounts, job.account), "account " + Quoted(job.account)},
-       {&Find(limits.partitions, job.partition), "partition " + Quoted(job.partition)}}};
   // The first source that has a default gives it; the lowest ceiling of all counts.
   std::optional<int> by_default;
   std::optional<int> ceiling;
   std::string whose = kSlurmLimitsPath;
   std::string whose_default = whose;
-  for (const LimitSource& source : sources) {
+  for (const LimitSource& source : SourcesOf(limits, job)) {
     if (!by_default && source.limit->priority) {
       by_default = source.limit->priority;
       whose_default = source.what;
@@ -159,6 +171,31 @@ GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::stri
     result.value = static_cast<int>(std::clamp<std::int64_t>(lowered, kPriorityMin, *ceiling));
   }
   if (!result.remark.empty()) result.remark += "; the job has GPU priority " + std::to_string(result.value);
+  return result;
+}
+
+GpuMemory MemoryOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request) {
+  GpuMemory result;
+  std::string whose = kSlurmLimitsPath;
+  for (const LimitSource& source : SourcesOf(limits, job)) {
+    if (!source.limit->memory || (result.limit != 0 && *source.limit->memory >= result.limit)) continue;
+    result.limit = *source.limit->memory;
+    whose = source.what;
+  }
+  if (result.limit == 0) result.limit = limits.general.memory.value_or(0);
+  if (request.empty()) return result;
+  const Result<std::uint64_t> requested = ParseMemoryLimit(request);
+  if (!requested) {
+    result.remark = "--gpu-memory=" + Quoted(request) + " is not a size such as 24G";
+  } else if (result.limit != 0 && *requested > result.limit) {
+    result.remark = "--gpu-memory=" + OneLine(request) + " is limited by " + whose;
+  } else {
+    result.limit = *requested;
+  }
+  if (!result.remark.empty()) {
+    result.remark += result.limit == 0 ? "; the job has no limit"
+                                       : "; the job may have " + ByteSizeText(result.limit) + " of each GPU's memory";
+  }
   return result;
 }
 

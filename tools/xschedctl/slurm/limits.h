@@ -1,6 +1,6 @@
-// What GPU priority a job of Slurm has: from /etc/xschedd/slurm.toml, from what Slurm says about the job, and from what
-// its user asked for with --gpu-priority. Only administrators write the first two. Thread rule: pure functions, but for
-// ReadLimits, which reads a file.
+// What GPU priority a job of Slurm has, and how much of a GPU's memory: from /etc/xschedd/slurm.toml, from what Slurm
+// says about the job, and from what its user asked for with --gpu-priority and --gpu-memory. Only administrators write
+// the first two. Thread rule: pure functions, but for ReadLimits, which reads a file.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace xschedd::ctl {
 inline constexpr char kSlurmLimitsPath[] = "/etc/xschedd/slurm.toml";
 
 struct SlurmLimit {
-  std::optional<int> priority;  // of jobs that ask for none
-  std::optional<int> ceiling;   // the highest that --gpu-priority gives
+  std::optional<int> priority;          // of jobs that ask for none
+  std::optional<int> ceiling;           // the highest that --gpu-priority gives
+  std::optional<std::uint64_t> memory;  // the most bytes of device memory of a step on each device
 };
 
 struct SlurmLimits {
@@ -57,5 +58,13 @@ Result<SlurmLimits> ReadLimits(const std::string& path);
 
 // `request`: --gpu-priority as its user wrote it; empty: not given. A wrong one counts as not given.
 GpuPriority PriorityOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request);
+
+struct GpuMemory {
+  std::uint64_t limit = 0;  // bytes on each device, of all processes of a step together; 0: none
+  std::string remark;       // for the job's log: why it is not what --gpu-memory says; empty: it is
+};
+
+// `request`: --gpu-memory as its user wrote it; empty: not given. A wrong one counts as not given.
+GpuMemory MemoryOf(const SlurmLimits& limits, const SlurmJob& job, std::string_view request);
 
 }  // namespace xschedd::ctl

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/byte_size.h"
 #include "daemon/registry/cgroups.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_claims.h"
@@ -55,21 +56,33 @@ Outcome<void> Remove(AdminClient& client, const v1::Claim& claim) {
   return {};
 }
 
-Outcome<void> PutAgain(AdminClient& client, const v1::Claim& claim, const SlurmJob& job, int priority) {
+std::string LimitText(std::uint64_t bytes) {
+  return bytes == 0 ? "without a limit" : ByteSizeText(bytes);
+}
+
+Outcome<void> PutAgain(AdminClient& client, const v1::Claim& claim, const SlurmJob& job, int priority,
+                       std::uint64_t memory) {
   v1::PutClaimRequest request;
   *request.mutable_claim() = claim;
   request.mutable_claim()->set_priority(priority);
+  SetMemory(memory, *request.mutable_claim());
   if (!job.partition.empty()) (*request.mutable_claim()->mutable_labels())["partition"] = job.partition;
   const auto answer = client.Call(request);
   if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
-  if (answer) {
-    Print(OneLine(claim.name()) + ": GPU priority " + std::to_string(claim.priority()) + " -> " +
-          std::to_string(priority) + "\n");
-  }
+  const std::string name = OneLine(claim.name());
+  if (answer && priority != claim.priority())
+    Print(name + ": GPU priority " + std::to_string(claim.priority()) + " -> " + std::to_string(priority) + "\n");
+  if (answer && memory != claim.memory_limit())
+    Print(name + ": GPU memory " + LimitText(claim.memory_limit()) + " -> " + LimitText(memory) + "\n");
   return {};
 }
 
 }  // namespace
+
+void SetMemory(std::uint64_t limit, v1::Claim& claim) {
+  claim.clear_memory_limit();
+  if (limit != 0) claim.set_memory_limit(limit);
+}
 
 void RecordUsage(AdminClient& client, const std::string& name) {
   v1::ReportClaimsRequest request;
@@ -109,9 +122,11 @@ Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits) {
     Outcome<void> done;
     if (!is_live || RemoveIfLeft(directory)) {
       done = Remove(client, claim);
-    } else if (const int priority = PriorityOf(limits, job->second, Label(claim, kRequestLabel)).value;
-               priority != claim.priority()) {
-      done = PutAgain(client, claim, job->second, priority);
+    } else {
+      const int priority = PriorityOf(limits, job->second, Label(claim, kRequestLabel)).value;
+      const std::uint64_t memory = MemoryOf(limits, job->second, Label(claim, kMemoryRequestLabel)).limit;
+      if (priority != claim.priority() || memory != claim.memory_limit())
+        done = PutAgain(client, claim, job->second, priority, memory);
     }
     if (!done) return tl::unexpected<Failure>(done.error());
   }
