@@ -17,6 +17,7 @@ from ._control import (
     Device,
     Event,
     Events,
+    MemoryLimit,
     NoDaemonError,
     NotPermittedError,
     Passed,
@@ -42,8 +43,8 @@ from ._stream import Stream
 __version__ = "0.1.0"
 
 __all__ = [
-    "Benefit", "Claim", "Client", "ClientDevice", "CtlError", "Device", "DeviceStatus", "Event", "Events", "NoDaemonError",
-    "NotPermittedError", "Passed", "Queue", "Result", "State", "Status", "Stream", "clients", "deadline", "device_status",
-    "devices", "events", "group", "held", "hint", "hold", "is_scheduled", "priority", "release", "schedule_streams",
-    "shim_version", "state", "status", "weight", "__version__",
+    "Benefit", "Claim", "Client", "ClientDevice", "CtlError", "Device", "DeviceStatus", "Event", "Events",
+    "MemoryLimit", "NoDaemonError", "NotPermittedError", "Passed", "Queue", "Result", "State", "Status", "Stream",
+    "clients", "deadline", "device_status", "devices", "events", "group", "held", "hint", "hold", "is_scheduled",
+    "priority", "release", "schedule_streams", "shim_version", "state", "status", "weight", "__version__",
 ]

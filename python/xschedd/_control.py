@@ -32,6 +32,9 @@ class ClientDevice(TypedDict):
     slice_us: int
     slice: str
     memory_bytes: Optional[int]
+    memory_counted_bytes: Optional[int]
+    memory_limit_bytes: Optional[int]
+    memory_refused: int
 
 
 class Queue(TypedDict):
@@ -51,6 +54,13 @@ class Claim(TypedDict):
     name: str
     text: str
     labels: dict[str, str]
+
+
+class MemoryLimit(TypedDict):
+    bytes: int
+    source: str
+    is_shared: bool
+    not_applied: str
 
 
 class Benefit(TypedDict):
@@ -77,6 +87,7 @@ class Client(TypedDict):
     priority_effective: int
     priority_source: str
     claim: Optional[Claim]
+    memory_limit: Optional[MemoryLimit]
     latency: str
     weight: int
     late: int

@@ -166,7 +166,7 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
   char given[OPTIONS][MAX_REQUEST + 32];
   for (int i = 0; is_begin && i < OPTIONS; ++i) {
     if (requested[i][0] == '\0') continue;
-    snprintf(given[i], sizeof given[i], "--%s=%s", options[i].name, requested[i]);
+    snprintf(given[i], sizeof given[i], "--%s=%.*s", options[i].name, MAX_REQUEST, requested[i]);
     arguments[n++] = given[i];
   }
   arguments[n] = NULL;

@@ -118,10 +118,10 @@ TEST_CASE("passthrough: every vendor's entry points are known", "[passthrough]")
     ++(known.is_gated ? gated : others);
   CHECK(gated > 200);
   CHECK(others > 50);
-  CHECK(IsLeftAlone("hipMalloc"));
-  CHECK(IsLeftAlone("hipMallocAsync"));
+  CHECK(IsLeftAlone("hipHostMalloc"));
+  CHECK(IsLeftAlone("hipIpcOpenMemHandle"));
   for (const std::string_view not_one :
-       {"hipMallocAsyn", "ipMalloc", "hipLaunchKernel", "hipMalloc,", ", hipMalloc", ","})
+       {"hipHostMallo", "ipHostMalloc", "hipLaunchKernel", "hipHostMalloc,", ", hipHostMalloc", ",", "hipMalloc"})
     CHECK_FALSE(IsLeftAlone(not_one));
 }
 
