@@ -50,9 +50,9 @@ TEST_CASE("sacct's jobs with GPUs become jobs; steps, jobs without GPUs and thos
   std::ostringstream written;
   WriteTrace(trace, written);
   std::string text = written.str();
-  const std::string own = "\"space\":\"batch\",\"shards\":0";
+  const std::string own = "\"shards\":0,\"space\":\"batch\"";
   REQUIRE(text.find(own) != std::string::npos);
-  text.replace(text.find(own), own.size(), "\"space\":\"batch\",\"shards\":2");
+  text.replace(text.find(own), own.size(), "\"shards\":2,\"space\":\"batch\"");
   const Trace read = ReadLines(text);
   CHECK(read.jobs[0].demand == Demand{2, 0});
   CHECK(read.jobs[1].demand == Demand{0, 2});

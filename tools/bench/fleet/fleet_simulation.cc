@@ -59,6 +59,8 @@ class Simulation {
     while (!results_.waits_too_long) {
       double now_s = engine_->NextPassS();
       if (next < trace_.jobs.size()) now_s = std::min(now_s, trace_.jobs[next].arrival_s);
+      while (!ends_.empty() && running_[ends_.top().job].version != ends_.top().version)
+        ends_.pop();  // void: nothing happens at its time
       if (!ends_.empty()) now_s = std::min(now_s, ends_.top().at_s);
       if (now_s == kNever || now_s > options_.to_s) break;
       now_s_ = std::max(now_s, now_s_);
