@@ -64,18 +64,16 @@ void Client::SubmitBegin(Submission* submission) {
   TrackedLaunch& launch = place.Put(std::move(use), trackers_.Of(device), KeyOf(submission->stream), submission->key,
                                     FunctionOf(*submission));
 
-  // ---- waited
-  // An open gate is not read again: it was open a moment ago.
-  const bool may_wait = passthrough_.Any() || (word & abi::kHeld) != 0;
-  bool passes = false;
-  if (may_wait) [[unlikely]]
-    passes = EnterAndPassGate(*submission, slot, now, &launch);
-
-  // ---- admitted
+  // ---- waited, admitted
+  // A gate that was open a moment ago is not read again. Both steps share one condition: with one for each, every
+  // launch was longer by one to three instructions.
+  const bool is_open = !passthrough_.Any() && (word & abi::kHeld) == 0;
   const Window window =
       orders_streams ? WindowFor(session, slot, word, submission->stream) : WindowOf(*session, slot, word);
-  if (may_wait || !launch.on_device.Begin(window, submission->may_time, now)) [[unlikely]]
+  if (!is_open || !launch.on_device.Begin(window, submission->may_time, now)) [[unlikely]] {
+    const bool passes = !is_open && EnterAndPassGate(*submission, slot, now, &launch);
     WaitForRoomAndStart(*submission, slot, passes, &launch);
+  }
 
   // ---- called
   // relaxed: the launch was counted above, under a lock that CheckForMarkers takes after it has cleared the flag. So it
