@@ -170,7 +170,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
           ? "observing only ([daemon] enforce = false): no client is held; HELD is what would have been\n"
           : "";
   const MemoryNotes notes = memory == nullptr ? MemoryNotes() : NotesOn(answer, *memory);
-  const std::string_view source = notes.any_counted ? kCountedNote : "";
+  const std::string_view source = notes.any_counted && style.header ? kCountedNote : "";
   return table.Render(style) + LeftOutNote(answer.left_out(), "not shown") + std::string(not_seen) +
          std::string(notice) + std::string(source) + notes.differences;
 }

@@ -416,7 +416,7 @@ class BadSurroundings(OnTheSoftwareGpu):
             daemon.send_signal(signal.SIGSTOP)
             done = self.script("--runtime-dir", run, "--output", self.report)
             self.assertEqual(done.returncode, OK, done)
-            self.assertIn({"what": "the system's daemon", "why": "it gives no answer; a private one was used instead"}, self.sound()["skipped"])
+            self.assertIn({"what": "the system's daemon", "why": "it does not answer; a private one was used instead"}, self.sound()["skipped"])
         finally:
             daemon.kill()
             daemon.wait()

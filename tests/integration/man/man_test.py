@@ -131,13 +131,13 @@ class Pages(unittest.TestCase):
         said = set(re.findall(r"^\.It Ev (\w+)$", sections(page("xschedd-shim.7"), "Sh")["ENVIRONMENT"], re.MULTILINE))
         read = {"XSCHEDD_RUNTIME_DIR"}  # common/runtime_dir.h
         for source in (ROOT / "client-shim").rglob("*.cc"):
-            read |= set(re.findall(r'(?:getenv|Get|GetNumber)\("(XSCHEDD_\w+)"', source.read_text()))
+            read |= set(re.findall(r'(?:getenv|EnvironmentVariable|GetNumber)\("(XSCHEDD_\w+)"', source.read_text()))
         self.assertEqual(said, read)
 
     def test_environment_of_xschedctl(self):
         said = set(re.findall(r"\bEv (XSCHEDD_\w+)", page("xschedctl.1")))
         read = {"XSCHEDD_RUNTIME_DIR", "XSCHEDD_SHIM"}  # common/runtime_dir.h, tools/xschedctl/preload.h
-        read |= set(re.findall(r'SetOrKeep\("(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
+        read |= set(re.findall(r'\{"(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
         self.assertEqual(said, read)
 
     def test_pages_and_completions_are_installed_once(self):

@@ -27,7 +27,8 @@ class Explain(WithDaemon):
         self.assertEqual(clients[low]["devices"][0]["held_for"], f"pid {high}")
         plain = self.ctl("ps")
         self.assertIn("HINT", plain.stdout.splitlines()[0])
-        self.assertEqual(len(self.ctl("ps", "--no-header").stdout.splitlines()), 2)
+        lines = self.ctl("ps", "--no-header").stdout.splitlines()
+        self.assertEqual(len(lines), 2, lines)
         self.assertEqual(len(self.ctl("ps", "--no-header", "--pid", str(low)).stdout.splitlines()), 1)
 
     def test_explain_names_the_other_client_and_commands(self):
