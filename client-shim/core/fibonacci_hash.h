@@ -1,5 +1,6 @@
-// Fibonacci hashing: spreads keys that are close together, such as addresses, over a table of a power of two. The factor
-// is 2^64 divided by the golden ratio. Needs nothing but the language, because the stub uses it, too. Thread rule: pure.
+// Fibonacci hashing: spreads keys that are close together, such as addresses, over a table of a power of two. The
+// factor is 2^64 divided by the golden ratio. Needs nothing but the language, because the stub uses it, too. Thread
+// rule: pure.
 #pragma once
 
 #include <stddef.h>

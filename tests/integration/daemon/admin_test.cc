@@ -69,7 +69,8 @@ TEST_CASE("a weight is set with or without a priority, and each is reset by itse
     return daemon.Admin().Set(&context, request, &response);
   };
   const auto listed = [&] { return *Find(daemon, shim.Welcome().client_id()); };
-  CHECK(set().error_message() == "nothing to set; give a priority, a weight, a latency, a memory limit or what to reset");
+  CHECK(set().error_message() ==
+        "nothing to set; give a priority, a weight, a latency, a memory limit or what to reset");
   request.set_latency("low");
   CHECK(set().error_message() == "\"low\" is no latency; give \"strict\" or \"auto\"");
   request.clear_latency();
