@@ -79,7 +79,7 @@ class Harmless(unittest.TestCase):
     def test_a_hang_is_an_error(self):
         status, made = section(1.5, "hang", "--repeat", "tracked:1")
         self.assertEqual(status, 1)
-        self.assertIn("came to no end", made["line"])
+        self.assertIn("did not end", made["line"])
 
 
 if __name__ == "__main__":
