@@ -27,9 +27,9 @@ MAX_SEEDS = 8
 NATIVE_REPEATS, REPEATS, TRIES = 3, 2, 10
 REMEDIES = {NEVER_HELD: "`xschedctl config show` has the rules: one may give programs here other priorities than they ask for"}
 REMEDY = "`xschedctl doctor` says what keeps programs from the daemon"
-# Variables that decide which GPU and which libraries a program gets.
-CHOOSING = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "ROCR_VISIBLE_DEVICES",
-            "XSCHEDD_ACCEPTANCE_BREAK")
+# Variables that decide which GPU a program gets.
+CHOOSING = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "XSCHEDD_ACCEPTANCE_BREAK")
+SOFTWARE_GPU = "libhsa-runtime64.so.1"
 CHOOSING_PREFIX = "SOFTGPU_"
 
 
@@ -69,10 +69,21 @@ def parsed(words: str) -> Tuple[str, Seed]:
 
 def again(way: str, seed: Seed, xschedctl: List[str], environment: Mapping[str, str]) -> str:
     """The command that repeats it, for a shell."""
-    chosen = [f"{name}={value}" for name, value in sorted(environment.items())
+    chosen = [f"{name}={shlex.quote(value)}" for name, value in sorted(environment.items())
               if value and (name in CHOOSING or name.startswith(CHOOSING_PREFIX))]
-    words = [*(["env", *chosen] if chosen else []), *xschedctl, "acceptance", "--sections", "harmless", "--repeat", token(way, seed)]
-    return f"to repeat it: {shlex.join(words)} ; {REPORT_IT}"
+    if any(name.startswith(CHOOSING_PREFIX) for name in environment):
+        chosen += library_path(environment.get("LD_LIBRARY_PATH", ""))
+    words = shlex.join([*xschedctl, "acceptance", "--sections", "harmless", "--repeat", token(way, seed)])
+    return f"to repeat it: {' '.join(['env', *chosen, words] if chosen else [words])} ; {REPORT_IT}"
+
+
+def library_path(path: str) -> List[str]:
+    """The assignment of the variable for a shell: the software GPU's folder; the user's own are the shell's, and in no report."""
+    folders = [folder for folder in path.split(":") if folder]
+    ours = [folder for folder in folders if os.path.exists(os.path.join(folder, SOFTWARE_GPU))]
+    if not ours:
+        return []
+    return [f"LD_LIBRARY_PATH={shlex.quote(':'.join(ours))}" + (":$LD_LIBRARY_PATH" if len(ours) < len(folders) else "")]
 
 
 def typed(xschedctl: List[str]) -> List[str]:
