@@ -1,6 +1,5 @@
 #include "client-shim/core/environment.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -9,6 +8,7 @@
 #include "client-shim/core/standard_error.h"
 #include "common/latency.h"
 #include "common/memory_limit.h"
+#include "common/parse_number.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
@@ -28,9 +28,8 @@ Level LogLevel() {
 std::optional<std::uint64_t> GetNumber(const char* name, std::uint64_t max, const char* fallback) {
   const std::string text = EnvironmentVariable(name);
   if (text.empty()) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value >= 1 && value <= max) return value;
+  const auto value = ParseNumber<std::uint64_t>(text);
+  if (value && *value >= 1 && *value <= max) return value;
   Warn(std::string(name) + ": \"" + text + "\" is not a number from 1 to " + std::to_string(max) + "; " + fallback);
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// What this process has allocated on each device, by what it was given for it, and the decision whether one more
-// allocation stays within a limit. Knows no runtime and no session.
+// What this process has allocated on each device, by address or handle, and whether one more allocation stays within a
+// limit. Knows no runtime and no session.
 //
 // An allocation is reserved before the real call and kept or returned after it: two threads that allocate at the same
 // time cannot both get the last bytes. A free is taken out before the real call, because afterwards the address may be

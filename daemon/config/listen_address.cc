@@ -3,7 +3,8 @@
 #include <arpa/inet.h>
 #include <sys/un.h>
 
-#include <charconv>
+#include "common/parse_number.h"
+
 
 namespace xschedd {
 namespace {
@@ -37,10 +38,9 @@ Result<ListenAddress> ParseListenAddress(std::string_view text) {
   if (colon == std::string_view::npos) return Wrong(text, "it has no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view port = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (port.empty() || error != std::errc() || end != port.data() + port.size()) {
-    return Wrong(text, "its port is not a number from 0 to 65535");
-  }
+  const auto number = ParseNumber<std::uint16_t>(port);
+  if (!number) return Wrong(text, "its port is not a number from 0 to 65535");
+  address.port = *number;
   const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (in_brackets) host = host.substr(1, host.size() - 2);
   address.host = host;

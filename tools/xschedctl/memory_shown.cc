@@ -19,8 +19,7 @@ std::string Difference(std::uint64_t pid, const std::string& device, std::uint64
   const std::string_view why =
       reported > counted
           ? "the rest is memory that its shim does not see (the driver's own, such as code of kernels, or allocated "
-            "past the "
-            "runtime), and no limit binds it"
+            "past the runtime), and no limit binds it"
           : "its shim missed that some was freed, or counts memory that the driver does not report for the process";
   return fmt::format("pid {} on {}: the driver reports {}, its shim counts {}: {}\n", pid, OneLine(device),
                      BytesText(reported), BytesText(counted), why);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <time.h>
 
-#include <charconv>
 
 #include "common/latency.h"
+#include "common/parse_number.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -59,13 +59,12 @@ std::string DateTime(std::uint64_t unix_ms) {
 }
 
 Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, std::uint64_t largest) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value > largest) {
+  const auto value = xschedd::ParseNumber<std::uint64_t>(text);
+  if (!value || *value > largest) {
     return Fail("\"" + std::string(text) + "\" is not a " + std::string(what),
                 fmt::format("give a number from 0 to {}", largest));
   }
-  return value;
+  return *value;
 }
 
 Result<std::uint32_t> ParseWeight(std::string_view text) {

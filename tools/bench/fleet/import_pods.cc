@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <istream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/parse_number.h"
 #include "tools/bench/fleet/import.h"
 #include "tools/bench/fleet/import_records.h"
 
@@ -50,11 +50,10 @@ std::uint32_t GpusOf(const Json& containers, const std::string& pod) {
       const auto found = limits.find(resource);
       if (found == limits.end()) continue;
       const std::string text = found->is_string() ? found->get<std::string>() : found->dump();
-      std::uint32_t count = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-      if (error != std::errc() || end != text.data() + text.size())
+      const auto count = ParseNumber<std::uint32_t>(text);
+      if (!count)
         throw RecordError(fmt::format("pod {}: \"{}\" is \"{}\", which is not a number", pod, resource, text));
-      gpus += count;
+      gpus += *count;
     }
   }
   return gpus;
@@ -64,10 +63,8 @@ std::uint32_t GpusOf(const Json& containers, const std::string& pod) {
 int PriorityOf(const Json& metadata) {
   const Json annotations = metadata.value("annotations", Json::object());
   const std::string text = annotations.value("xschedd.io/priority", "0");
-  int priority = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
-  const bool is_right = error == std::errc() && end == text.data() + text.size() && priority >= -100 && priority <= 100;
-  return is_right ? priority : 0;
+  const auto priority = ParseNumber<int>(text);
+  return priority && *priority >= -100 && *priority <= 100 ? *priority : 0;
 }
 
 Pod ReadPod(const Json& record) {

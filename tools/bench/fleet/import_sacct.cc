@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <istream>
 #include <limits>
 
+#include "common/parse_number.h"
 #include "tools/bench/fleet/import.h"
 #include "tools/bench/fleet/import_records.h"
 
@@ -25,13 +25,6 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   }
 }
 
-std::optional<std::uint32_t> Number(const std::string& text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "billing=8,cpu=8,gres/gpu=2,gres/gpu:h200=2,mem=64G,node=1": what the job asked for; the typed entries repeat what
 // the untyped ones say. Zero GPUs and zero shards: none.
 std::optional<Demand> ReadTres(const std::string& text) {
@@ -41,7 +34,7 @@ std::optional<Demand> ReadTres(const std::string& text) {
     if (equals == std::string::npos) continue;
     const std::string name = entry.substr(0, equals);
     if (name != "gres/gpu" && name != "gres/shard") continue;
-    const std::optional<std::uint32_t> count = Number(entry.substr(equals + 1));
+    const std::optional<std::uint32_t> count = ParseNumber<std::uint32_t>(entry.substr(equals + 1));
     if (!count) return std::nullopt;
     (name == "gres/gpu" ? demand.gpus : demand.shards) = *count;
   }
@@ -80,7 +73,7 @@ Result<Imported> FromSacct(std::istream& input, const std::string& source) {
     const auto field = [&](Column column) -> const std::string& { return fields[columns[column]]; };
     const std::optional<Demand> demand = ReadTres(field(kTres));
     if (!demand) return fail(fmt::format("ReqTRES \"{}\" has a number that is none", field(kTres)));
-    const std::optional<std::uint32_t> elapsed = Number(field(kElapsed));
+    const std::optional<std::uint32_t> elapsed = ParseNumber<std::uint32_t>(field(kElapsed));
     if (!elapsed) return fail(fmt::format("ElapsedRaw \"{}\" is not a number of seconds", field(kElapsed)));
     const bool is_step = field(kJob).find('.') != std::string::npos;
     if (is_step || *elapsed == 0 || (demand->gpus == 0 && demand->shards == 0)) {
@@ -93,7 +86,7 @@ Result<Imported> FromSacct(std::istream& input, const std::string& source) {
     job.name = field(kJob);
     job.space = ImportedSpace(field(kPartition), imported.trace);
     job.seconds = *elapsed;
-    job.limit_s = 60.0 * Number(field(kLimit)).value_or(0);  // minutes; "UNLIMITED", "Partition_Limit": none
+    job.limit_s = 60.0 * ParseNumber<std::uint32_t>(field(kLimit)).value_or(0);  // minutes; "UNLIMITED", "Partition_Limit": none
     job.demand = *demand;
     job.pattern = kImportedPattern;
     imported.trace.jobs.push_back(std::move(job));

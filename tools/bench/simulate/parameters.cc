@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "common/parse_number.h"
+
 
 namespace xschedd::simulate {
 namespace {
@@ -22,12 +23,8 @@ constexpr Field kFields[] = {
 };
 
 Result<std::uint32_t> Number(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Fail(fmt::format("\"{}\" is not a number", text), "give a whole number without a unit");
-  }
-  return value;
+  if (const auto value = ParseNumber<std::uint32_t>(text)) return *value;
+  return Fail(fmt::format("\"{}\" is not a number", text), "give a whole number without a unit");
 }
 
 }  // namespace

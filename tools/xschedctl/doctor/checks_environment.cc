@@ -1,9 +1,9 @@
 // Environment variables that make xschedd or the runtimes behave unexpectedly.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "common/memory_limit.h"
+#include "common/parse_number.h"
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "tools/xschedctl/doctor/checks.h"
@@ -17,10 +17,8 @@ constexpr std::array kKnown = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",  "XSCHED
                                "XSCHEDD_NOTICE",      "XSCHEDD_MEMORY"};
 
 bool IsNumber(const std::string& text, std::uint64_t highest) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [reached, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && reached == end && value >= 1 && value <= highest;
+  const auto value = xschedd::ParseNumber<std::uint64_t>(text);
+  return value && *value >= 1 && *value <= highest;
 }
 
 // The check of a variable that is set and not empty.

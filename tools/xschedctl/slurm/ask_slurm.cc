@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "common/clock.h"
+#include "common/parse_number.h"
 #include "common/unique_fd.h"
 #include "tools/xschedctl/argument_vector.h"
 #include "tools/xschedctl/table.h"
@@ -40,9 +40,9 @@ std::string_view Trimmed(std::string_view text) {
 
 template <typename Number>
 bool ReadNumber(std::string_view text, Number& number) {
-  text = Trimmed(text);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto read = xschedd::ParseNumber<Number>(Trimmed(text));
+  if (read) number = *read;
+  return read.has_value();
 }
 
 std::string Name(std::string_view text) {

@@ -1,12 +1,12 @@
 #include "tools/xschedctl/slurm/sync.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "common/byte_size.h"
+#include "common/parse_number.h"
 #include "daemon/registry/cgroups.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_claims.h"
@@ -26,11 +26,7 @@ std::string Label(const v1::Claim& claim, const std::string& name) {
 // None: it is not a claim of `slurm begin`.
 std::optional<std::uint32_t> JobOf(const v1::Claim& claim) {
   if (!claim.name().starts_with(kStepClaimPrefix)) return std::nullopt;
-  const std::string text = Label(claim, "job");
-  std::uint32_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return id;
+  return xschedd::ParseNumber<std::uint32_t>(Label(claim, "job"));
 }
 
 // The ids of jobs that have claims, each once.
