@@ -85,7 +85,7 @@ class Captures {
   alignas(64) std::atomic<int> recording_{0};  // written by threads that synchronise, beside what each launch reads
 };
 
-// While it lives, no capture forbids the calling thread anything, and none is broken by what it calls
+// While it lives, the calling thread may make any call: no capture forbids it, and the call breaks no capture
 // (cuThreadExchangeStreamCaptureMode).
 class RelaxedThread {
  public:

@@ -5,7 +5,6 @@
 
 #include "common/parse_number.h"
 
-
 namespace xschedd {
 namespace {
 

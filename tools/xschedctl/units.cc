@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <time.h>
 
-
 #include "common/latency.h"
 #include "common/parse_number.h"
 

@@ -62,8 +62,8 @@ std::unique_ptr<Engine> MakeEngine(EngineKind kind, Placing placing);
 std::unique_ptr<Engine> MakeSlurm(Placing placing);
 
 // Kubernetes: pods in order of priority, then of arrival; one that does not fit stops nobody behind it, and nobody is
-// preempted. Nodes that fit are scored by what is allocated on them. Of a node's GPUs the least shared one is taken, as
-// NVIDIA's device plugin does.
+// preempted. Nodes that fit are scored by how much of them is allocated. Of a node's GPUs the least shared one is
+// taken, as NVIDIA's device plugin does.
 std::unique_ptr<Engine> MakeKubernetes(Placing placing);
 
 }  // namespace xschedd::fleet

@@ -86,7 +86,8 @@ Result<Imported> FromSacct(std::istream& input, const std::string& source) {
     job.name = field(kJob);
     job.space = ImportedSpace(field(kPartition), imported.trace);
     job.seconds = *elapsed;
-    job.limit_s = 60.0 * ParseNumber<std::uint32_t>(field(kLimit)).value_or(0);  // minutes; "UNLIMITED", "Partition_Limit": none
+    job.limit_s =
+        60.0 * ParseNumber<std::uint32_t>(field(kLimit)).value_or(0);  // minutes; "UNLIMITED", "Partition_Limit": none
     job.demand = *demand;
     job.pattern = kImportedPattern;
     imported.trace.jobs.push_back(std::move(job));

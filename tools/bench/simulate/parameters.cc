@@ -4,7 +4,6 @@
 
 #include "common/parse_number.h"
 
-
 namespace xschedd::simulate {
 namespace {
 
