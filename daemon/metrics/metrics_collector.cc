@@ -58,7 +58,6 @@ void MetricsCollector::Begin() {
   counted_ = false;
   last_client_ = 0;
   pids_.clear();
-  unscheduled_.ScanSoon(MonotonicNs());
   writer_ = 0;
   place_ = 0;
   core_.Metrics().Begin();
@@ -109,6 +108,8 @@ bool MetricsCollector::CountNext() {
 
 void MetricsCollector::CountUnscheduled() {
   unscheduled_counts_ = unscheduled_.Count(pids_);
+  // Only now, so that what is exported does not depend on whether a scan is faster than the count of the clients.
+  unscheduled_.ScanSoon(MonotonicNs());
   if (!unscheduled_counts_) return;
   // A device that clients have used is exported even at zero.
   for (const DeviceAccount& device : core_.Metrics().Devices())
