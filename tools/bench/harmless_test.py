@@ -79,7 +79,7 @@ class Judging(unittest.TestCase):
     def test_the_command_that_repeats_it(self):
         said = harmless.again(HELD, 3, ["/opt/x y/xschedctl", "--runtime-dir", "/r"], {
             "HIP_VISIBLE_DEVICES": "1", "SOFTGPU_NAME": "a b", "SECRET": "no", "CUDA_VISIBLE_DEVICES": ""})
-        self.assertTrue(said.startswith("to repeat it: env HIP_VISIBLE_DEVICES=1 'SOFTGPU_NAME=a b' '/opt/x y/xschedctl' --runtime-dir /r "
+        self.assertTrue(said.startswith("to repeat it: env HIP_VISIBLE_DEVICES=1 SOFTGPU_NAME='a b' '/opt/x y/xschedctl' --runtime-dir /r "
                                         "acceptance --sections harmless --repeat held:3 ;"), said)
         for words in ("", "held", "other:1", "held:x"):
             self.assertRaises(ValueError, harmless.parsed, words)
