@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 
+import slurm_database
 import slurm_latency
 import slurm_place
 from machine import ROOT, Program, expect, property_of, run, run_steps, wait_for
@@ -88,7 +89,7 @@ def lines_of(said):
     return [line for line in said.splitlines() if line.startswith("xschedd: ")]
 
 
-class Fleet(slurm_latency.Latency):
+class Fleet(slurm_latency.Latency, slurm_database.Database):
     def __init__(self, place, report):
         super().__init__(report)
         self.place = place
@@ -97,8 +98,11 @@ class Fleet(slurm_latency.Latency):
                         "0000:c1:00.0")
         self.high = self.low = self.high_job = self.low_job = None
 
-    srun = staticmethod(srun)
-    claims = staticmethod(claims)
+    shard = SHARD
+    user, srun, claims, free_ports = map(staticmethod, (user, srun, claims, free_ports))
+
+    def write_limits(self, more=""):
+        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS + more)
 
     def start(self, partition, *options, environment=()):
         """A step that is a client, and its job's number."""
@@ -156,7 +160,7 @@ class Fleet(slurm_latency.Latency):
         host, ports = run("hostname"), free_ports()
         for name, text in SETTINGS.items():
             (ROOT / "etc/slurm" / name).write_text(text.format(host=host, ports=ports, place=self.place))
-        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
+        self.write_limits()
         run("sh", "-c", f"grep -q ' {host}$' /etc/hosts || echo 127.0.0.1 {host} >>/etc/hosts")
         run("sh", "-c", "useradd -m alice; mkdir -p /var/lib/slurm/slurmctld /var/lib/slurm/slurmd /var/log/slurm")
         run("chown", self.place.controller, "/var/lib/slurm/slurmctld", "/var/log/slurm")
@@ -253,7 +257,7 @@ class Fleet(slurm_latency.Latency):
         check = re.search(r"`(xschedctl slurm check [^`]*)`", text).group(1)
         said = run(*check.split())
         expect(said.startswith("GPU priority 50\n") and "limited by partition" in said, f"{check}: {said}")
-        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
+        self.write_limits()
         command = next(block for block in blocks if block.startswith("jq ")).replace('"17"', f'"{self.low_job}"')
         said = json.loads(run(*user("sh", "-c", command)))
         expect(said[0] == "0" and said[2] > 0, f"{command}: {said}")
@@ -325,7 +329,7 @@ class Fleet(slurm_latency.Latency):
     def a_wrong_file_is_one_line(self):
         (ROOT / "etc/xschedd/slurm.toml").write_text("[partition.high]\npriority = 2000\n")
         said = self.runs_and_says(1, '/etc/xschedd/slurm.toml:2:12: "priority" = 2000 is out of range')
-        (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS)
+        self.write_limits()
         return said
 
     def a_wrong_setting_of_the_plugin_is_one_line(self):
@@ -427,7 +431,8 @@ class Fleet(slurm_latency.Latency):
              a_wrong_setting_of_the_plugin_is_one_line,
              a_node_full_of_claims_is_one_line, a_daemon_that_hangs_is_one_line, no_daemon_is_one_line, no_xschedctl_is_one_line,
              no_controller_is_one_line, a_slurmstepd_that_is_killed_leaves_no_claim, a_requeued_job_has_one_claim,
-             many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, without_the_package_slurm_runs_as_before)
+             many_come_and_go, *slurm_latency.Latency.LATENCY_STEPS, *slurm_database.Database.DATABASE_STEPS,
+             without_the_package_slurm_runs_as_before)
 
 
 if __name__ == "__main__":
