@@ -10,7 +10,7 @@ import rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs/reference/compatibility.md"
-BEGIN, END = "<!-- written by ./dev compat: begin -->", "<!-- written by ./dev compat: end -->"
+BEGIN, END = "<!-- written by ./dev compat: {}: begin -->", "<!-- written by ./dev compat: {}: end -->"
 
 
 @dataclasses.dataclass
@@ -59,23 +59,40 @@ def line(result):
             f"{submitted:>6} seen  held {held}  {result.seconds:.0f} s")
 
 
-def table(lines):
-    """In the order of rows.py, root by root; programs that it no longer has are left out."""
-    order = [(root, row.name) for root in rows.ALL for row in rows.ROWS if root in row.roots]
+def table(head, order, lines):
+    """The lines whose first cells are in `order`, in that order; others, of rows that there are no more, are left out."""
     lines = sorted((one for one in lines if one[:2] in order), key=lambda one: order.index(one[:2]))
-    return "\n".join("| " + " | ".join(one) + " |" for one in (HEAD, ("---",) * len(HEAD), *lines))
+    return "\n".join("| " + " | ".join(one) + " |" for one in (head, ("---",) * len(head), *lines))
 
 
-def write(results):
-    """Puts the results into the page's table, replacing the rows of the same programs and roots."""
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
-    old, after = rest.split(END)
+def programs(lines):
+    return table(HEAD, [(root, row.name) for root in rows.ALL for row in rows.ROWS if root in row.roots], lines)
+
+
+ACCEPTED = ("root", "section", "verdict", "what it says", "date")
+
+
+def accepted(results):
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return [(result.root, name, verdict, result.lines[name].replace("|", "/"), today) for result in results
+            for name, verdict in result.verdicts.items()]
+
+
+def verdicts(lines):
+    return table(ACCEPTED, [(root, name) for root in rows.ALL for name in ("sound", "harmless", "works", "worth")], lines)
+
+
+def replace(text, what, lines, to_table):
+    """`text` with the lines in its table `what`, in place of those that have the same first two cells."""
+    before, rest = text.split(BEGIN.format(what))
+    old, after = rest.split(END.format(what))
     known = {}
-    for entry in old.splitlines():
-        one = tuple(cell.strip() for cell in entry.strip("|").split(" | "))
-        if len(one) == len(HEAD) and one[0].startswith("rocm-"):
-            known[one[:2]] = one
-    for result in results:
-        known[(result.root, result.row.name)] = cells(result)
-    PAGE.write_text(f"{before}{BEGIN}\n{table(known.values())}\n{END}{after}")
+    for one in (*(tuple(cell.strip() for cell in entry.strip("|").split(" | ")) for entry in old.splitlines()), *lines):
+        known[one[:2]] = one
+    return f"{before}{BEGIN.format(what)}\n{to_table(known.values())}\n{END.format(what)}{after}"
+
+
+def write(results, acceptances):
+    """Puts the results into the page's tables."""
+    text = replace(PAGE.read_text(), "programs", [cells(result) for result in results], programs)
+    PAGE.write_text(replace(text, "acceptance", accepted(acceptances), verdicts))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts; the image and
+"""Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts; acceptance in one; the image and
 the manifests for Kubernetes.
 
 Run by `run` in `booted`; the argument is the cgroup below which containers are made. The clients are the packages'
@@ -44,7 +44,19 @@ printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroo
 cd /tmp/image
 cp /bin/busybox bin && for name in sh env ls cat touch sleep; do ln -sf busybox bin/$name; done
 cp -L /lib64/ld-linux-x86-64.so.2 lib64 && cp -L /lib/x86_64-linux-gnu/lib{c,m,dl,rt,pthread}.so.* lib/x86_64-linux-gnu
+tar -C /tmp/image -cf /tmp/image.tar .
+tar -C / -cf /tmp/python.tar --exclude='*xsched*' --exclude=usr/share bin sbin lib lib64 etc usr
+mkdir -m 755 /tmp/report
+tar -C /tmp --strip-components=1 -xf /opt/test/xschedd-*-linux-x86_64.tar.zst --wildcards '*/tree'
 """
+# What docs/how-to/first-day-mi308x.md mounts; the archive's files, which need no library of the image, and the software GPU in
+# place of /dev/kfd and /dev/dri.
+GPU = "/opt/test/gpu"
+ACCEPTANCE = ("--shm-size=2g", "-v", "/run/xschedd/client:/run/xschedd:ro", "-v", "/tmp/tree/lib/xschedd:/usr/lib/xschedd:ro",
+              "-v", "/tmp/tree/share/xschedd:/usr/share/xschedd:ro", "-v", "/tmp/tree/bin/xschedctl:/usr/bin/xschedctl:ro",
+              "-v", "/tmp/report:/w", "-w", "/w", "-v", f"{GPU}:{GPU}:ro", "-e", f"LD_LIBRARY_PATH={GPU}/libraries")
+PYTHON_IMAGE = "localhost/python:1"
+MINUTES = 3
 
 
 class Podman:
@@ -98,12 +110,14 @@ class Fleet:
     # ---- steps, in this order
     def prepare(self):
         run("apt-get", "update", "-q")
-        run("sh", "-c", "apt-get install -y -q --no-install-recommends podman crun busybox-static kubernetes-client /opt/test/packages/*.deb")
+        run("sh", "-c", "apt-get install -y -q --no-install-recommends podman crun busybox-static kubernetes-client python3 zstd"
+                        " /opt/test/packages/*.deb")
         run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
         run("systemctl", "restart", SERVICE)
         run("bash", "-ec", CONFIGURATION)
         self.podman = Podman(self.cgroup)
-        run("sh", "-c", f"tar -C /tmp/image -cf /tmp/image.tar . && {' '.join(self.podman.enter)} import -q /tmp/image.tar {IMAGE}")
+        for archive, image in (("image", IMAGE), ("python", PYTHON_IMAGE)):
+            self.podman.ask("import", "-q", f"/tmp/{archive}.tar", image)
         return self.podman.ask("--version") + ", " + run("crun", "--version").splitlines()[0]
 
     def a_container_without_the_device_is_untouched(self):
@@ -187,6 +201,17 @@ class Fleet:
         expect(not left, f"containers are left: {left}")
         return f"{MANY} containers"
 
+    def acceptance_runs_in_a_container(self):
+        """In an image with Python and without anything of xschedd."""
+        words = ("run", "--rm", "--network=none", f"--cgroup-parent=/{self.cgroup}", *ACCEPTANCE, PYTHON_IMAGE)
+        said = self.podman.ask(*words, f"{GPU}/softgpu-run", "--name", "container", "--", "xschedctl", "acceptance", "--minutes", MINUTES,
+                               "--output", "/w/acceptance", status=None)
+        sections = {section["name"]: section["verdict"] for section in
+                    json.loads(run("cat", "/tmp/report/acceptance/results.json", status=None) or '{"sections": []}')["sections"]}
+        expect(sections.get("sound") == "yes" and sections.get("harmless") == "yes" and len(sections) == 4, said)
+        expect("Made on the software GPU, a stand-in" in run("cat", "/tmp/report/acceptance/report.html"), "the page does not say on what it was made")
+        return ", ".join(f"{name} {verdict}" for name, verdict in sections.items())
+
     def the_image_runs_with_the_rights_of_the_manifests(self):
         """Loaded from the archive: the daemon's version, and the shim for other containers."""
         self.podman.ask("load", "-q", "-i", "/opt/test/xschedd.oci.tar")
@@ -213,7 +238,7 @@ class Fleet:
     STEPS = (prepare, a_container_without_the_device_is_untouched, the_device_gives_its_mounts_and_a_variable,
              a_container_is_a_client, the_less_important_is_held, priorities_change_live,
              a_claim_of_its_cgroup_counts_at_once_and_ends_with_it, a_ceiling_binds_what_a_container_asks_for,
-             a_restart_of_the_daemon_strands_no_container, nor_does_a_socket_that_is_made_again, many_come_and_go,
+             a_restart_of_the_daemon_strands_no_container, nor_does_a_socket_that_is_made_again, many_come_and_go, acceptance_runs_in_a_container,
              the_image_runs_with_the_rights_of_the_manifests, kubectl_of_this_release_puts_the_manifests_together)
 
 
