@@ -353,7 +353,8 @@ TEST_CASE("threads launch on streams of their own and on one together while othe
   constexpr unsigned kThreads = 4, kLaunches = 4000;
   FakeVendor fake;
   Vendor vendor = *fake.Table();
-  vendor.create_marker = [](int) -> void* { return new int; };  // kept by the pool, which frees none
+  static int marker;  // nothing is written to it
+  vendor.create_marker = [](int) -> void* { return &marker; };
   vendor.record_marker = [](int, void*, void*) { return true; };
   vendor.query_marker = [](void*) { return MarkerState::kDone; };
   vendor.elapsed_ns = [](void*, void*, std::int64_t* out) { return (*out = 1'000) != 0; };
