@@ -14,6 +14,8 @@ sys.path[:0] = [os.path.join(HERE, "acceptance"), HERE, os.path.join(HERE, "gpu"
 import arrivals  # noqa: E402
 import frame  # noqa: E402
 import goals  # noqa: E402
+import hsa_queue  # noqa: E402
+import levers  # noqa: E402
 import pages  # noqa: E402
 import scenes  # noqa: E402
 import schema  # noqa: E402
@@ -181,6 +183,26 @@ class Worth(unittest.TestCase):
         made = worth.times_of({"one": [1.0, 3.0, 2.0], "none": []})
         self.assertEqual([(row.name, row.values) for row in made[0].rows], [("one", [2.0, 3.0, 3])])
         self.assertEqual(worth.times_of({"none": []}), [])
+
+    def test_what_levers_give_is_compared_with_alone_and_with_none(self):
+        rounds = {way: [{levers.SERVICE: asked(4.0, 6.0, 8.0), levers.OTHER: loop(10)}] * 2 for way in levers.WAYS}
+        rounds[levers.ALONE] = [{levers.SERVICE: asked(2.0, 2.0, 4.0)}] * 2
+        rounds["both"] = [{levers.SERVICE: asked(2.0, 3.0, 4.0), levers.OTHER: loop(5)}] * 2
+        made = {row.name: row.values for row in levers.gains_of(rounds).rows}
+        self.assertEqual(list(made), list(levers.WAYS)[1:])
+        self.assertEqual(made[levers.PLAIN], [3.0, 2.0, 100.0])
+        self.assertEqual(made["both"], [1.5, 1.0, 50.0])
+
+    def test_what_a_change_of_a_lever_costs(self):
+        stretches = {name: {levers.SERVICE: asked(2.0, 4.0, 6.0), name: {"change_ns": [1 * MS, 2 * MS, 9 * MS]}} for name in levers.CHANGES}
+        stretches[levers.QUIET] = {levers.SERVICE: asked(2.0, 2.0, 3.0)}
+        for row in levers.costs_of(stretches).rows:
+            self.assertEqual(row.values, [2.0, 9.0, 3, 2.0, 2.0])
+
+    def test_masks_of_compute_units(self):
+        for units in (1, 8, 32, 80, 304):
+            for mask, count in ((hsa_queue.half_mask(units), max(1, units // 2)), (hsa_queue.whole_mask(units), units)):
+                self.assertEqual((len(mask), sum(bin(word).count("1") for word in mask)), (-(-units // 32), count), units)
 
     def test_moments_of_the_daemons_events(self):
         events = [{"kind": "busy", "pid": 7, "for_pid": 0, "time_ns": 3}, {"kind": "busy", "pid": 8, "for_pid": 0, "time_ns": 2},

@@ -21,6 +21,7 @@ struct AcceptanceOptions {
   std::string resumed;
   std::string sections;
   std::string repeat;
+  bool levers = false;
   bool only_quiet = false;
   bool beside_others = false;
   bool show_host = false;
@@ -60,6 +61,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   add("--continue", options.resumed);
   add("--sections", options.sections);
   add("--repeat", options.repeat);
+  if (options.levers) words.emplace_back("--levers");
   if (options.only_quiet) words.emplace_back("--quiet-check");
   if (options.beside_others) words.emplace_back("--beside-others");
   if (options.show_host) words.emplace_back("--show-host");
@@ -85,6 +87,7 @@ Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
   command.AddOption("--sections", options->sections,
                     "do only these, separated by commas: sound, harmless, works, worth");
   command.AddOption("--repeat", options->repeat, "do only this run of harmless, WAY:SEED, as a report names it");
+  command.AddFlag("--levers", options->levers, "measure AMD's queue priorities and CU masks, too: they disturb everybody on the GPU");
   command.AddFlag("--quiet-check", options->only_quiet, "only show whether the GPUs are idle");
   command.AddFlag("--beside-others", options->beside_others, "proceed although a GPU is in use");
   command.AddFlag("--show-host", options->show_host, "write the host's name instead of a hash of it");

@@ -192,6 +192,16 @@ class Whole(OnTheSoftwareGpu):
             for word in (MARK, str(home), platform.node()):
                 self.assertNotIn(word, text, name)
 
+    def test_amds_levers(self):
+        done = self.script("--sections", "worth", "--levers", "--minutes", "1.2", "--output", self.report)
+        [worth] = self.results()["sections"]
+        rows = {table["title"]: table["rows"] for table in worth["tables"]}
+        self.assertEqual([len(rows.get(f"What {what}", [])) for what in ("AMD's levers give, without xschedd", "a change of AMD's levers costs")],
+                         [5, 2], (done, worth))
+        # Each call was made, many times, and none failed.
+        self.assertTrue(all(row["values"][2] > 5 for row in rows["What a change of AMD's levers costs"]), rows)
+        self.nothing_is_left()
+
     def bundle(self):
         plain = self.report / "bundle.tar"
         if shutil.which("zstd"):

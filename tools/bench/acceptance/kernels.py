@@ -8,8 +8,10 @@ Thread rule: each thread that uses it calls `use` first; calls of several thread
 """
 
 import ctypes
+import os
 from typing import Callable, List, Optional, Tuple
 
+from hsa_queue import half_mask
 from probe import CUDA, HIP, NoGpu, call, load
 
 KERNEL = b"softgpu_spin_us"
@@ -20,6 +22,10 @@ BLOCKING = 4  # a waiting host sleeps: hipDeviceScheduleBlockingSync, CU_CTX_SCH
 HIP_ATTRIBUTES, CUDA_ATTRIBUTES = (5, 63), (13, 16)
 # Cycles that a step takes with a full unit: threads over lanes.
 HIP_CYCLES, CUDA_CYCLES = 32, 16
+
+# An environment variable, for HIP alone, and its values: what all streams get that are not the default one.
+QUEUE = "ACCEPTANCE_QUEUE"
+HIGH, LOW, HALF = "high", "low", "half"  # priority; half of the compute units
 
 HIP_TEXT = f"""
 extern "C" __global__ void {KERNEL.decode()}(unsigned long long us, unsigned long long rounds, float* never) {{
@@ -185,6 +191,19 @@ class Hip(Gpu):
 
     def use(self) -> None:
         self.call("SetDevice", 0)
+
+    def stream(self) -> ctypes.c_void_p:
+        queue, stream = os.environ.get(QUEUE, ""), ctypes.c_void_p()
+        if queue == HALF:
+            mask = half_mask(self.units)
+            self.call("ExtStreamCreateWithCUMask", ctypes.byref(stream), ctypes.c_uint32(len(mask)), mask)
+        elif queue:
+            least, greatest = ctypes.c_int(), ctypes.c_int()
+            self.call("DeviceGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+            self.call("StreamCreateWithPriority", ctypes.byref(stream), ctypes.c_uint(1), greatest if queue == HIGH else least)
+        else:
+            return super().stream()
+        return stream
 
     def to_device(self, memory: ctypes.c_void_p, data: ctypes.Array, stream: Optional[ctypes.c_void_p] = None) -> None:
         self.call("MemcpyAsync", memory, data, ctypes.c_size_t(len(data)), 1, stream)

@@ -19,7 +19,7 @@ import spin_work  # noqa: E402
 import tenant  # noqa: E402
 
 # The functions of tenant.py for each kind.
-AS = {"request": "request", "loop": "loop", "threads": "request", "launches": "loop"}
+AS = {"request": "request", "loop": "loop", "threads": "request", "launches": "loop", "priorities": "loop", "masks": "loop"}
 
 
 def main() -> None:
@@ -30,12 +30,13 @@ def main() -> None:
         unit.step()
     print(json.dumps({"ready_s": time.monotonic() - began, "digest": unit.digest()}), flush=True)
     for line in sys.stdin:
-        for recorded in ("launches_ns", "launch_ns"):
+        for recorded in ("launches_ns", "launch_ns", "change_ns"):
             if hasattr(unit, recorded):
                 getattr(unit, recorded).clear()
         answer = tenant.obey(AS[kind], unit, json.loads(line))
-        if hasattr(unit, "launches_ns"):
-            answer["launches_ns"] = list(unit.launches_ns)
+        for listed in ("launches_ns", "change_ns"):
+            if hasattr(unit, listed):
+                answer[listed] = list(getattr(unit, listed))
         if hasattr(unit, "median_ns"):
             answer["launch_ns"] = unit.median_ns()
         print(json.dumps(answer), flush=True)

@@ -6,12 +6,14 @@ Thread rule: main thread; Threads starts others, which end before its step does.
 
 import ctypes
 import hashlib
+import os
 import statistics
 import threading
 import time
-from typing import List, Tuple
+from typing import Callable, List, Tuple
 
-from kernels import Gpu
+from hsa_queue import HsaQueue
+from kernels import QUEUE, Gpu
 
 BYTES = 1 << 16
 BATCH = 64  # launches between two waits
@@ -49,10 +51,10 @@ class Lane:
 
 
 class Requests(Lane):
-    """One request at a time, on the default stream."""
+    """One request at a time, on the default stream; on another if that shall be a special one."""
 
     def __init__(self, gpu: Gpu, model: str):
-        super().__init__(gpu, model, None)
+        super().__init__(gpu, model, gpu.stream() if QUEUE in os.environ else None)
 
 
 class Loop:
@@ -135,7 +137,38 @@ class Launches:
         return statistics.median(self.launch_ns) if self.launch_ns else 0.0
 
 
-KINDS = {"request": Requests, "loop": Loop, "threads": Threads, "launches": Launches}
+class Changes:
+    """Changes a lever of a queue again and again. `change_ns`: what each change took."""
+
+    def __init__(self, gpu: Gpu, model: str, change: str):
+        self.pause_s = shape(model)[1] / 1e6
+        self.change: Callable[[], None] = getattr(HsaQueue(gpu.units), change)
+        self.change_ns: List[int] = []
+
+    def step(self) -> None:
+        time.sleep(self.pause_s)
+        started = time.perf_counter_ns()
+        self.change()
+        self.change_ns.append(time.perf_counter_ns() - started)
+
+    def goes_on(self, end_ns: int) -> bool:
+        return time.monotonic_ns() < end_ns
+
+    def digest(self) -> str:
+        return ""
+
+
+class Priorities(Changes):
+    def __init__(self, gpu: Gpu, model: str):
+        super().__init__(gpu, model, "change_priority")
+
+
+class Masks(Changes):
+    def __init__(self, gpu: Gpu, model: str):
+        super().__init__(gpu, model, "change_mask")
+
+
+KINDS = {"request": Requests, "loop": Loop, "threads": Threads, "launches": Launches, "priorities": Priorities, "masks": Masks}
 
 
 def make_work(gpu: Gpu, kind: str, model: str):

@@ -7,6 +7,7 @@ import subprocess
 from typing import Dict, List, Sequence, Tuple
 
 import goals
+import levers
 import scenes
 import turns
 import waits
@@ -103,7 +104,7 @@ def run(place: Place) -> Section:
                        [Skipped("all scenarios", f"there was no daemon: {place.why_no_daemon}")])
     skipped: List[Skipped] = []
     results, times = place.measured.get("results"), {}
-    if results == []:
+    if results == [] and not place.with_levers:
         return Section("worth", UNKNOWN, verdict_of(results)[1], [], [Skipped("all scenarios", "works measured none")])
     try:
         if results is None:
@@ -121,6 +122,11 @@ def run(place: Place) -> Section:
         tables.append(decisions(place))
     except (ToolError, turns.NotHere) as error:
         skipped.append(Skipped("the daemon's decisions", str(error)))
+    if place.with_levers:
+        place.reserve_s = 0
+        more, why_not = levers.run(place)
+        tables += more
+        skipped += why_not
     verdict, text = verdict_of(results or [])
     findings = [Finding("ok" if gain(result) > 1 else "warning", f"{result.name}: p99 {gain(result):.2f} times shorter than natively, "
                         f"{lost(result):.1f} % of the others' throughput lost") for result in results or []]
