@@ -16,6 +16,7 @@ NAME = "acceptance"
 MINUTES = 5
 # The software GPU shares a loaded machine's processor with everything else, so what works there is said and not asserted.
 MUST_BE_YES = ("sound", "harmless")
+NOT_REACHED = "no time was left"  # frame.not_reached
 STAND_IN = "Made on the software GPU, a stand-in"
 PAGES = ("report.md", "report.html")
 INSTALL_AND_RUN = """
@@ -41,6 +42,7 @@ def findings(report):
     sections = {section["name"]: section for section in results["sections"]}
     wrong = [f"{name} is '{sections[name]['verdict']}': {sections[name]['line']}" for name in MUST_BE_YES if sections[name]["verdict"] != "yes"]
     wrong += [f"{page} does not say that it was made on a stand-in" for page in PAGES if STAND_IN not in (report / page).read_text()]
+    wrong += [f"{name} did not run: {section['line']}" for name, section in sections.items() if section["line"] == NOT_REACHED]
     if not results["stand_in"]:
         wrong.append("results.json does not say that it was made on a stand-in")
     return wrong, sections

@@ -6,6 +6,7 @@ import datetime
 import pathlib
 import subprocess
 
+import acceptance
 import rows
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -75,11 +76,11 @@ ACCEPTED = ("root", "section", "verdict", "what it says", "date")
 def accepted(results):
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     return [(result.root, name, verdict, result.lines[name].replace("|", "/"), today) for result in results
-            for name, verdict in result.verdicts.items()]
+            for name, verdict in result.verdicts.items() if name in acceptance.MUST_BE_YES]
 
 
 def verdicts(lines):
-    return table(ACCEPTED, [(root, name) for root in rows.ALL for name in ("sound", "harmless", "works", "worth")], lines)
+    return table(ACCEPTED, [(root, name) for root in rows.ALL for name in acceptance.MUST_BE_YES], lines)
 
 
 def replace(text, what, lines, to_table):
