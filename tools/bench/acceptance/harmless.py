@@ -242,6 +242,6 @@ def with_libraries(place: Place, programs: Programs, names: List[str], section: 
     found, tables = judged_libraries(made, repeated, typed(place.xschedctl_given()), os.environ)
     counted += sum(not outcome.absent for outcome in made.ours.values())
     done = judge("harmless", section.findings + found, section.skipped + made.skipped,
-                 f"{counted} runs under xschedd computed the same, bit by bit, as without it")
+                 f"{counted} run{'s' * (counted != 1)} under xschedd computed the same, bit by bit, as without it")
     done.tables = tables
     return done
