@@ -49,12 +49,12 @@ tar -C / -cf /tmp/python.tar --exclude='*xsched*' --exclude=usr/share bin sbin l
 mkdir -m 755 /tmp/report
 tar -C /tmp --strip-components=1 -xf /opt/test/xschedd-*-linux-x86_64.tar.zst --wildcards '*/tree'
 """
-# What docs/how-to/first-day-mi308x.md mounts; the archive's files, which need no library of the image, and the software GPU in
-# place of /dev/kfd and /dev/dri.
+# What docs/how-to/first-day-mi308x.md mounts, and the node's socket; the archive's files, which need no library of the image, and
+# the software GPU in place of /dev/kfd and /dev/dri.
 GPU = "/opt/test/gpu"
 ACCEPTANCE = ("--shm-size=2g", "-v", "/run/xschedd/client:/run/xschedd:ro", "-v", "/tmp/tree/lib/xschedd:/usr/lib/xschedd:ro",
               "-v", "/tmp/tree/share/xschedd:/usr/share/xschedd:ro", "-v", "/tmp/tree/bin/xschedctl:/usr/bin/xschedctl:ro",
-              "-v", "/tmp/report:/w", "-w", "/w", "-v", f"{GPU}:{GPU}:ro", "-e", f"LD_LIBRARY_PATH={GPU}/libraries")
+              "-v", "/tmp/tree/sbin/xschedd:/usr/sbin/xschedd:ro", "-v", "/tmp/report:/w", "-w", "/w", "-v", f"{GPU}:{GPU}:ro", "-e", f"LD_LIBRARY_PATH={GPU}/libraries")
 PYTHON_IMAGE = "localhost/python:1"
 MINUTES = 3
 

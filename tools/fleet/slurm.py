@@ -336,7 +336,7 @@ class Fleet(slurm_latency.Latency, slurm_database.Database):
         """In slurmd's log, where who wrote plugstack.conf looks; jobs run."""
         run("sed", "-i", "--follow-symlinks", "s/^optional .*xschedd-spank.*/& speed=9/", self.place.plugstack)
         run("systemctl", "restart", "slurmd")
-        line = 'xschedd: plugstack.conf: "speed=9" is no setting; it has no effect'
+        line = 'xschedd: plugstack.conf: "speed=9" is not a setting; it has no effect'
         wait_for(lambda: line in run("cat", "/var/log/slurm/slurmd.log"), "slurmd's log has the line")
         run("sed", "-i", "--follow-symlinks", "s/ speed=9$//", self.place.plugstack)
         run("systemctl", "restart", "slurmd")

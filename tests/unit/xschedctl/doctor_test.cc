@@ -90,6 +90,18 @@ TEST_CASE("the doctor finds nothing wrong with a good system", "[doctor]") {
   }
 }
 
+TEST_CASE("the doctor: a container has only the client socket", "[doctor]") {
+  Facts facts = Good();
+  facts.admin_socket = {"/run/xschedd/admin.sock", false, false, 0, ENOENT};
+  CHECK(Examine(facts).HasError());
+  facts.client_socket.is_outside = true;
+  facts.has_group = false;
+  const Report report = Examine(facts);
+  INFO(Render(report, {}));
+  for (const Report::Entry& entry : report.entries)
+    CHECK(entry.finding.level == Level::kOk);
+}
+
 TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
   Examine(
       {

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 LEAVES_NOTHING = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "AMD_COMGR_CACHE": "0"}
 START_LIMIT_S = 60.0  # a cold runtime's first start
 NO_ANSWER = 7  # xschedctl's exit code for that
+OUTSIDE = "it is outside this container, and knows programs here by other pids"
 WHY_NOT = {3: "none runs", 4: "this user may not use it", NO_ANSWER: "it does not answer"}
 
 
@@ -41,8 +42,9 @@ class Place:
         self._given = [xschedctl, *(["--runtime-dir", runtime_dir] if runtime_dir else [])]
         self.measured: Dict[str, list] = {}  # results of a section for later ones
         status = self._status()
-        self.has_system_daemon = status == 0
-        self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
+        is_outside = status == 0 and self._is_outside()
+        self.has_system_daemon = status == 0 and not is_outside
+        self.why_not_the_systems = OUTSIDE if is_outside else WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
         if not self.has_system_daemon:
             self._start_own(folder)
 
@@ -75,6 +77,16 @@ class Place:
             return self._ask(runtime_dir).returncode
         except subprocess.TimeoutExpired:
             return NO_ANSWER
+
+    def _is_outside(self) -> bool:
+        """Whether the daemon that answers has no process here: it knows programs by the pids of another namespace."""
+        answer = self.run([*self.xschedctl(), "--json", "version"], 20)
+        pid = (json.loads(answer.stdout)["daemon"] or {}).get("pid", 0) if answer.returncode == 0 else 0
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                return file.read().strip() != "xschedd"
+        except OSError:
+            return True
 
     def start_daemon(self, children: Children, folder: str) -> Child:
         """Starts a private daemon, with an empty configuration instead of the node's addresses and rules. It may be started again

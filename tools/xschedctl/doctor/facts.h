@@ -19,6 +19,7 @@ struct SocketFacts {
   bool is_socket = false;
   unsigned mode = 0;
   int connect_error = 0;  // errno; 0: connected
+  bool is_outside = false;  // who listens is in a pid namespace around this one: this is a container
 };
 
 struct DaemonFacts {

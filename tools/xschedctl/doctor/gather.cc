@@ -38,7 +38,15 @@ SocketFacts GatherSocket(const std::string& path) {
   facts.is_socket = S_ISSOCK(status.st_mode);
   facts.mode = status.st_mode & 07777;
   // Not blocking: a stopped daemon accepts nothing.
-  if (!ConnectUnix(path, SOCK_NONBLOCK).IsValid()) facts.connect_error = errno;
+  const UniqueFd connection = ConnectUnix(path, SOCK_NONBLOCK);
+  if (!connection.IsValid()) {
+    facts.connect_error = errno;
+    return facts;
+  }
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  // A process that has no pid here is reported as pid 0: pid_namespaces(7).
+  facts.is_outside = ::getsockopt(connection.Get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == 0;
   return facts;
 }
 
