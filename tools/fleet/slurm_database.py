@@ -14,8 +14,8 @@ AccountingStoragePort={port}
 AccountingStorageEnforce=associations,qos
 PriorityType=priority/basic
 """
-# Newer servers refuse what Slurm's transactions do.
-SERVER = "[mariadbd]\nloose_innodb_snapshot_isolation=OFF\n"
+# Newer servers refuse what Slurm's transactions do. The root shares the machine's network.
+SERVER = "[mariadbd]\nloose_innodb_snapshot_isolation=OFF\nskip_networking\n"
 DATABASE = """
 AuthType=auth/munge
 DbdHost=localhost
@@ -33,6 +33,7 @@ ASSOCIATIONS = (("cluster", "test"), ("qos", "urgent"), ("account", "lab"), ("ac
 LIMITS = """
 [qos.urgent]
 priority = 40
+ceiling = 45
 memory = "16G"
 [account.guests]
 ceiling = 0
@@ -72,6 +73,9 @@ class Database:
         for name, *words in ASSOCIATIONS:
             wait_for(lambda which=name: "error" not in run("sacctmgr", "--noheader", "list", which, status=None), "slurmdbd answers")
             run("sacctmgr", "--immediate", "add", name, *words)
+        # The database numbers the cluster anew, which a newer slurmctld takes for another's files.
+        run("systemctl", "stop", "slurmctld")
+        run("rm", "-f", "/var/lib/slurm/slurmctld/clustername")
         run("systemctl", "restart", "slurmctld", "slurmd")
         self.wait_for_slurm()
         return run("sacctmgr", "--noheader", "--parsable2", "list", "associations", "user=alice", "format=account,qos").replace("\n", " ")
@@ -84,7 +88,7 @@ class Database:
         expect(claim["memory_limit_bytes"] == 16 << 30, f"its claim: {claim}")
         expect(program.end() == 0, "the job failed")
         self.runs_and_says(0, "", "--qos=urgent")
-        return self.runs_and_says(1, '--gpu-priority=50 is limited by QOS "urgent"; the job has GPU priority 40', "--qos=urgent",
+        return self.runs_and_says(1, '--gpu-priority=50 is limited by QOS "urgent"; the job has GPU priority 45', "--qos=urgent",
                                   "--gpu-priority=50")
 
     def an_account_limits_its_jobs(self):

@@ -154,6 +154,15 @@ class Gpu:
         return Launch(go, self.launch_name, (values, pointers))
 
 
+def said_by_compiler(compiler: ctypes.CDLL, program: ctypes.c_void_p) -> str:
+    """In one line."""
+    size = ctypes.c_size_t()
+    call(compiler, "hiprtcGetProgramLogSize", program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value + 1)
+    call(compiler, "hiprtcGetProgramLog", program, log)
+    return " ".join(log.value.decode(errors="replace").split()) or "the compiler gave no reason"
+
+
 class Hip(Gpu):
     vendor, prefix, launch_name = "amd", "hip", "hipModuleLaunchKernel"
     stream_name, allocate_name = "StreamCreateWithFlags", "Malloc"
@@ -182,7 +191,10 @@ class Hip(Gpu):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
         call(compiler, "hiprtcCreateProgram", ctypes.byref(program), text, b"acceptance.hip", 0, None, None)
-        call(compiler, "hiprtcCompileProgram", program, 0, None)
+        try:
+            call(compiler, "hiprtcCompileProgram", program, 0, None)
+        except NoGpu as error:
+            raise NoGpu(f"{error}: {said_by_compiler(compiler, program)}") from error
         call(compiler, "hiprtcGetCodeSize", program, ctypes.byref(size))
         code = ctypes.create_string_buffer(size.value)
         call(compiler, "hiprtcGetCode", program, code)
