@@ -9,6 +9,7 @@ Thread rule: each thread that uses it calls `use` first; calls of several thread
 
 import ctypes
 import os
+import re
 from typing import Callable, List, Optional, Tuple
 
 from hsa_queue import half_mask
@@ -184,15 +185,26 @@ class Hip(Gpu):
         self.call("DeviceGetAttribute", ctypes.byref(value), number, 0)
         return value.value
 
+    def architecture(self) -> bytes:
+        """As `gfx90a:sramecc+:xnack-`; empty: not known. Told, because hiprtc asks libamdhip64.so for it, a name that only packages for
+        developers install. It is searched for in the properties, whose layout each release changes."""
+        properties = ctypes.create_string_buffer(1 << 14)
+        newer = "GetDevicePropertiesR0600"
+        self.call(newer if hasattr(self.library, self.prefix + newer) else "GetDeviceProperties", properties, 0)
+        found = re.search(rb"gfx[0-9a-z]+(?::[a-z]+[+-])*", properties.raw)
+        return found.group() if found else b""
+
     def compiled(self, text: bytes = HIP_TEXT) -> ctypes.Array:
         """Compiled for the GPU in use by hiprtc, which is part of the HIP library before ROCm 6, and a library of its own since."""
         compiler = self.library
         if not hasattr(compiler, "hiprtcCompileProgram"):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        arch = self.architecture()
+        options = (ctypes.c_char_p * bool(arch))(*([b"--offload-arch=" + arch] if arch else []))
         call(compiler, "hiprtcCreateProgram", ctypes.byref(program), text, b"acceptance.hip", 0, None, None)
         try:
-            call(compiler, "hiprtcCompileProgram", program, 0, None)
+            call(compiler, "hiprtcCompileProgram", program, len(options), options)
         except NoGpu as error:
             raise NoGpu(f"{error}: {said_by_compiler(compiler, program)}") from error
         call(compiler, "hiprtcGetCodeSize", program, ctypes.byref(size))
