@@ -87,7 +87,8 @@ Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
   command.AddOption("--sections", options->sections,
                     "do only these, separated by commas: sound, harmless, works, worth");
   command.AddOption("--repeat", options->repeat, "do only this run of harmless, WAY:SEED, as a report names it");
-  command.AddFlag("--levers", options->levers, "measure AMD's queue priorities and CU masks, too: they disturb everybody on the GPU");
+  command.AddFlag("--levers", options->levers,
+                  "measure AMD's queue priorities and CU masks, too: they disturb everybody on the GPU");
   command.AddFlag("--quiet-check", options->only_quiet, "only show whether the GPUs are idle");
   command.AddFlag("--beside-others", options->beside_others, "proceed although a GPU is in use");
   command.AddFlag("--show-host", options->show_host, "write the host's name instead of a hash of it");

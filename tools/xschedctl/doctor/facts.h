@@ -18,7 +18,7 @@ struct SocketFacts {
   bool exists = false;
   bool is_socket = false;
   unsigned mode = 0;
-  int connect_error = 0;  // errno; 0: connected
+  int connect_error = 0;    // errno; 0: connected
   bool is_outside = false;  // who listens is in a pid namespace around this one: this is a container
 };
 
