@@ -252,7 +252,7 @@ class Fleet:
         expect(checked.startswith(f"{file}:2:") and checked.count("\n") == 0, checked)
         pod = self.client("bounded", {"xschedd.io/priority": "60"})
         self.has(pod, 50)
-        self.said(f"{checked}; what counted before still does")
+        self.said(f"{checked}; the previous settings still apply")
         self.end(pod)
         file.write_text(right)
 

@@ -118,6 +118,10 @@ class Life:
 
     def survive(self, act):
         """After `act` a new daemon runs, and memory, the closed gate and the settings are unchanged."""
+        # The tenants do not reconnect by themselves, and a daemon awaits them only for seconds.
+        for tenant in (self.low, self.high):
+            expect(tenant.ask("connect") == "ok", "a tenant does not connect again")
+        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held")
         before, old, mine = self.state(), self.main_pid(), self.client("preloaded.py")
         wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= 7, "systemd keeps state and memory")
         stored = property_of(SERVICE, "NFileDescriptorStore")
