@@ -376,7 +376,7 @@ TEST_CASE("the doctor's lines fit the terminal, and nothing of them is lost", "[
   facts.shim.path = "/a/" + std::string(200, 'x') + "/libxschedd-shim.so";  // no blank to break at
   facts.client_socket.exists = false;
   const Report report = Examine(facts);
-  const auto words = [](std::string text) {
+  const auto words = [](const std::string& text) {
     std::string all;
     for (const char c : text) {
       if (c != ' ' && c != '\n') all += c;
