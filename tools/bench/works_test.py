@@ -201,7 +201,7 @@ class Worth(unittest.TestCase):
 
     def test_masks_of_compute_units(self):
         for units in (1, 8, 32, 80, 304):
-            for mask, count in ((hsa_queue.half_mask(units), max(1, units // 2)), (hsa_queue.whole_mask(units), units)):
+            for mask, count in ((hsa_queue.half_mask(units), max(1, units // 2)), (hsa_queue.mask_of(units, units), units)):
                 self.assertEqual((len(mask), sum(bin(word).count("1") for word in mask)), (-(-units // 32), count), units)
 
     def test_moments_of_the_daemons_events(self):

@@ -104,6 +104,10 @@ class Fleet(slurm_latency.Latency, slurm_database.Database):
     def write_limits(self, more=""):
         (ROOT / "etc/xschedd/slurm.toml").write_text(LIMITS + more)
 
+    def sync(self):
+        """By the timer's service."""
+        run("systemctl", "start", f"{SYNC}.service")
+
     def start(self, partition, *options, environment=()):
         """A step that is a client, and its job's number."""
         before = set(claims())
@@ -143,7 +147,7 @@ class Fleet(slurm_latency.Latency, slurm_database.Database):
     def end_of_claim(self, job):
         """By the timer's service."""
         def is_gone():
-            run("systemctl", "start", f"{SYNC}.service")
+            self.sync()
             return f"slurm-{job}.0" not in claims()
         wait_for(is_gone, "sync removes the claim")
 
@@ -201,7 +205,7 @@ class Fleet(slurm_latency.Latency, slurm_database.Database):
         run("scontrol", "suspend", self.high_job)
         wait_for(lambda: self.state(self.low_job) == "running", "the other job runs")
         expect(self.of(self.high_job) is not None, "the suspended job has lost its claim")
-        run("systemctl", "start", f"{SYNC}.service")
+        self.sync()
         expect(f"slurm-{self.high_job}.0" in claims(), "the suspended job has lost its claim")
         run("scontrol", "resume", self.high_job)
         # srun stops itself with its job, and so does what started it here.
@@ -211,12 +215,12 @@ class Fleet(slurm_latency.Latency, slurm_database.Database):
     def scontrol_changes_live_priorities(self):
         """By the timer's service. Only root's and operators' changes raise a priority, and never above the ceiling."""
         run("scontrol", "update", f"JobId={self.high_job}", "Nice=6000")
-        run("systemctl", "start", f"{SYNC}.service")
+        self.sync()
         expect(self.priority(self.high_job) == (-40, "claim"), f"its priority: {self.of(self.high_job)}")
         run("xschedctl", "set", self.of(self.low_job)["pid"], "--latency", "strict")
         wait_for(lambda: self.state(self.high_job) == "held", "the job with the higher nice is held")
         run("scontrol", "update", f"JobId={self.high_job}", "Nice=-10000")
-        run("systemctl", "start", f"{SYNC}.service")
+        self.sync()
         expect(self.priority(self.high_job) == (50, "claim"), f"its priority: {self.of(self.high_job)}")
         wait_for(lambda: self.state(self.low_job) == "held", "the other job is held again")
         return property_of(f"{SYNC}.service", "Result")

@@ -50,10 +50,7 @@ priority = 10
 
 
 class Database:
-    """Steps of slurm.Fleet, which has `start`, `priority` and `runs_and_says`."""
-
-    def sync(self):
-        run("systemctl", "start", "xschedd-slurm-sync.service")
+    """Steps of slurm.Fleet, which has `start`, `sync`, `priority` and `runs_and_says`."""
 
     # ---- steps, in this order
     def slurm_gets_its_database(self):

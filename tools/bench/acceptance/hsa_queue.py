@@ -16,17 +16,14 @@ WORD = 32
 ON_AGENT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p)
 
 
+def mask_of(used: int, units: int) -> ctypes.Array:
+    """The first `used` of the compute units, in whole words."""
+    words, bits = (units + WORD - 1) // WORD, (1 << used) - 1
+    return (ctypes.c_uint32 * words)(*(bits >> WORD * word & 0xFFFFFFFF for word in range(words)))
+
+
 def half_mask(units: int) -> ctypes.Array:
-    """The first half of the compute units, in whole words."""
-    words = (units + WORD - 1) // WORD
-    bits = (1 << max(1, units // 2)) - 1
-    return (ctypes.c_uint32 * words)(*(bits >> WORD * word & 0xFFFFFFFF for word in range(words)))
-
-
-def whole_mask(units: int) -> ctypes.Array:
-    words = (units + WORD - 1) // WORD
-    bits = (1 << units) - 1
-    return (ctypes.c_uint32 * words)(*(bits >> WORD * word & 0xFFFFFFFF for word in range(words)))
+    return mask_of(max(1, units // 2), units)
 
 
 class HsaQueue:
@@ -34,7 +31,7 @@ class HsaQueue:
 
     def __init__(self, units: int):
         self.library = load(HSA)
-        self._masks = [half_mask(units), whole_mask(units)]
+        self._masks = [half_mask(units), mask_of(units, units)]
         self._changes = 0
         self._handle = ctypes.c_void_p()
         call(self.library, "hsa_init")

@@ -201,7 +201,8 @@ class Hip(Gpu):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
         arch = self.architecture()
-        options = (ctypes.c_char_p * bool(arch))(*([b"--offload-arch=" + arch] if arch else []))
+        wanted = [b"--offload-arch=" + arch] if arch else []
+        options = (ctypes.c_char_p * len(wanted))(*wanted)
         call(compiler, "hiprtcCreateProgram", ctypes.byref(program), text, b"acceptance.hip", 0, None, None)
         try:
             call(compiler, "hiprtcCompileProgram", program, len(options), options)

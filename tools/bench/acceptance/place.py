@@ -38,7 +38,7 @@ class Place:
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
         self.repeat = ""  # the only run of harmless to do
-        self.with_levers, self.reserve_s = False, 0.0  # and the time that is not for others
+        self.levers_s = 0.0  # kept for levers, which are measured last; 0: they are not
         self._given = [xschedctl, *(["--runtime-dir", runtime_dir] if runtime_dir else [])]
         self.measured: Dict[str, list] = {}  # results of a section for later ones
         status = self._status()
@@ -50,7 +50,7 @@ class Place:
 
     def left_s(self) -> float:
         """At least a second, so that it is a limit."""
-        return max(1.0, self._budget.left_s() - self.reserve_s)
+        return max(1.0, self._budget.left_s() - self.levers_s)
 
     def limit_s(self, seconds: float) -> float:
         return max(1.0, min(seconds, self.left_s()))

@@ -10,6 +10,7 @@ import os
 import statistics
 import threading
 import time
+from functools import partial
 from typing import Callable, List, Tuple
 
 from hsa_queue import HsaQueue
@@ -57,7 +58,14 @@ class Requests(Lane):
         super().__init__(gpu, model, gpu.stream() if QUEUE in os.environ else None)
 
 
-class Loop:
+class UntilEnd:
+    """Work whose steps follow one another until a time."""
+
+    def goes_on(self, end_ns: int) -> bool:
+        return time.monotonic_ns() < end_ns
+
+
+class Loop(UntilEnd):
     """Batches without end, one of them queued while the one before it runs. `launches_ns`: when each launch began and had
     returned, which is late while the gate is shut."""
 
@@ -65,9 +73,6 @@ class Loop:
         self.lanes = [Lane(gpu, model, gpu.stream()) for _ in range(2)]
         self.launches_ns: List[Tuple[int, int]] = []
         self.number = 0
-
-    def goes_on(self, end_ns: int) -> bool:
-        return time.monotonic_ns() < end_ns
 
     def step(self) -> None:
         lane, before = self.lanes[self.number % 2], self.lanes[(self.number + 1) % 2]
@@ -110,7 +115,7 @@ class Threads:
         return hashlib.sha256(b"".join(bytes(lane.received) for lane in self.lanes)).hexdigest()
 
 
-class Launches:
+class Launches(UntilEnd):
     """Batches of launches of a kernel that does nothing. `launch_ns`: what one launch of each batch took."""
 
     def __init__(self, gpu: Gpu, _model: str):
@@ -125,9 +130,6 @@ class Launches:
         self.launch_ns.append((time.perf_counter_ns() - started) / BATCH)
         self.gpu.wait()
 
-    def goes_on(self, end_ns: int) -> bool:
-        return time.monotonic_ns() < end_ns
-
     def digest(self) -> str:
         self.launch()
         self.gpu.wait()
@@ -137,12 +139,12 @@ class Launches:
         return statistics.median(self.launch_ns) if self.launch_ns else 0.0
 
 
-class Changes:
+class Changes(UntilEnd):
     """Changes a lever of a queue again and again. `change_ns`: what each change took."""
 
-    def __init__(self, gpu: Gpu, model: str, change: str):
+    def __init__(self, gpu: Gpu, model: str, change: Callable[[HsaQueue], None]):
         self.pause_s = shape(model)[1] / 1e6
-        self.change: Callable[[], None] = getattr(HsaQueue(gpu.units), change)
+        self.change = partial(change, HsaQueue(gpu.units))
         self.change_ns: List[int] = []
 
     def step(self) -> None:
@@ -151,24 +153,12 @@ class Changes:
         self.change()
         self.change_ns.append(time.perf_counter_ns() - started)
 
-    def goes_on(self, end_ns: int) -> bool:
-        return time.monotonic_ns() < end_ns
-
     def digest(self) -> str:
         return ""
 
 
-class Priorities(Changes):
-    def __init__(self, gpu: Gpu, model: str):
-        super().__init__(gpu, model, "change_priority")
-
-
-class Masks(Changes):
-    def __init__(self, gpu: Gpu, model: str):
-        super().__init__(gpu, model, "change_mask")
-
-
-KINDS = {"request": Requests, "loop": Loop, "threads": Threads, "launches": Launches, "priorities": Priorities, "masks": Masks}
+KINDS = {"request": Requests, "loop": Loop, "threads": Threads, "launches": Launches, "priorities": partial(Changes, change=HsaQueue.change_priority),
+         "masks": partial(Changes, change=HsaQueue.change_mask)}
 
 
 def make_work(gpu: Gpu, kind: str, model: str):

@@ -104,7 +104,7 @@ def run(place: Place) -> Section:
                        [Skipped("all scenarios", f"there was no daemon: {place.why_no_daemon}")])
     skipped: List[Skipped] = []
     results, times = place.measured.get("results"), {}
-    if results == [] and not place.with_levers:
+    if results == [] and place.levers_s == 0:
         return Section("worth", UNKNOWN, verdict_of(results)[1], [], [Skipped("all scenarios", "works measured none")])
     try:
         if results is None:
@@ -122,8 +122,8 @@ def run(place: Place) -> Section:
         tables.append(decisions(place))
     except (ToolError, turns.NotHere) as error:
         skipped.append(Skipped("the daemon's decisions", str(error)))
-    if place.with_levers:
-        place.reserve_s = 0
+    if place.levers_s > 0:
+        place.levers_s = 0.0
         more, why_not = levers.run(place)
         tables += more
         skipped += why_not
