@@ -55,6 +55,12 @@ Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size,
   return SharedMemory{std::move(fd), std::move(mapping)};
 }
 
+bool CanSealWriting() {
+  const UniqueFd fd(::memfd_create("xschedd-seal", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Without a descriptor nothing is known, and whatever comes next fails as well.
+  return !fd.IsValid() || ::fcntl(fd.Get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
+}
+
 Result<UniqueFd> ReadOnlyView(int fd) {
   // Whoever has a descriptor can open the object again through /proc, within its mode.
   const std::string path = "/proc/self/fd/" + std::to_string(fd);

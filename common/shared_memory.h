@@ -40,12 +40,16 @@ struct SharedMemory {
 enum class PeerMayWrite { kNo, kYes };
 
 // Makes a memfd of `size` bytes (zeroed), maps it read-write here, then seals it. With PeerMayWrite::kNo, whoever
-// receives the descriptor can only map it read-only. Fails with ENOMEM, EMFILE or on a kernel before 5.1.
+// receives the descriptor can only map it read-only. Fails with ENOMEM, EMFILE, or without CanSealWriting.
 Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write);
+
+// Whether the kernel has the seal of PeerMayWrite::kNo: Linux 5.1.
+bool CanSealWriting();
 
 // Another descriptor of a memory object that was made with PeerMayWrite::kYes, through which it can only be mapped
 // read-only; only the maker's own user can open it for writing. Replaces PeerMayWrite::kNo where a successor of this
-// process must map the object for writing, which that seal would forbid as well. Fails without /proc.
+// process must map the object for writing, which that seal would forbid as well, and without CanSealWriting. Fails
+// without /proc.
 Result<UniqueFd> ReadOnlyView(int fd);
 
 enum class Access { kReadOnly, kReadWrite };

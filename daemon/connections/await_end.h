@@ -13,9 +13,13 @@
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
+
+#include "daemon/registry/process.h"
 
 namespace xschedd {
 
@@ -34,6 +38,21 @@ inline void AwaitEnd(boost::asio::posix::stream_descriptor& descriptor,
     pollfd now{error || !descriptor.is_open() ? -1 : descriptor.native_handle(), readable, 0};
     if (error || ::poll(&now, 1, 0) > 0) return then(error);
     AwaitEnd(descriptor, type, std::move(owner), std::move(then));
+  });
+}
+
+// Calls `then` once, without an error, when the process behind `pidfd` (OpenPidfd) has exited; otherwise as AwaitEnd.
+// Where it has no event, the process is looked at twice a second.
+inline void AwaitExit(boost::asio::posix::stream_descriptor& pidfd, std::weak_ptr<const void> owner, EndHandler then) {
+  if (HasExitEvent(pidfd.native_handle())) {
+    return AwaitEnd(pidfd, boost::asio::posix::stream_descriptor::wait_read, std::move(owner), std::move(then));
+  }
+  auto timer = std::make_shared<boost::asio::steady_timer>(pidfd.get_executor(), std::chrono::milliseconds(500));
+  timer->async_wait([&pidfd, timer, owner = std::move(owner), then = std::move(then)](const auto& error) mutable {
+    const auto alive = owner.lock();
+    if (alive == nullptr || !pidfd.is_open()) return;
+    if (error || HasExited(pidfd.native_handle())) return then(error);
+    AwaitExit(pidfd, std::move(owner), std::move(then));
   });
 }
 

@@ -215,10 +215,9 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
   if (connection->peer.pidfd.IsValid()) connection->dead.assign(connection->peer.pidfd.Release());
   open_.emplace(fd, connection);
   if (connection->dead.is_open()) {
-    AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection,
-             [ended = Ended(connection)](const error_code& error) {
-               if (!error) ended();
-             });
+    AwaitExit(connection->dead, connection, [ended = Ended(connection)](const error_code& error) {
+      if (!error) ended();
+    });
   }
   if (!connection->is_admin) AwaitUse(connection);
   StartRelay(connection, std::move(socket), UniqueFd(pair[1]));

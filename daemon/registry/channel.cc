@@ -39,10 +39,12 @@ Result<std::unique_ptr<Channel>> Channel::MakeLasting(const abi::Layout& layout)
 }
 
 Result<std::unique_ptr<Channel>> Channel::Make(const abi::Layout& layout, bool is_lasting) {
-  auto board = MakeSharedMemory(kBoardName, layout.board_bytes, is_lasting ? PeerMayWrite::kYes : PeerMayWrite::kNo);
+  static const bool can_seal = CanSealWriting();
+  const bool is_sealed = can_seal && !is_lasting;
+  auto board = MakeSharedMemory(kBoardName, layout.board_bytes, is_sealed ? PeerMayWrite::kNo : PeerMayWrite::kYes);
   if (!board) return tl::unexpected(board.error());
   UniqueFd view;
-  if (is_lasting) {
+  if (!is_sealed) {
     auto opened = ReadOnlyView(board->fd.Get());
     if (!opened) return tl::unexpected(opened.error());
     view = std::move(*opened);
@@ -53,8 +55,8 @@ Result<std::unique_ptr<Channel>> Channel::Make(const abi::Layout& layout, bool i
   if (!eventfd.IsValid()) {
     return Fail(std::string("cannot make an eventfd: ") + std::strerror(errno), "raise LimitNOFILE");
   }
-  return std::unique_ptr<Channel>(
-      new Channel(layout, std::move(*board), std::move(view), std::move(*ledger), std::move(eventfd), MemoryIs::kNew));
+  return std::unique_ptr<Channel>(new Channel(layout, is_lasting, std::move(*board), std::move(view),
+                                              std::move(*ledger), std::move(eventfd), MemoryIs::kNew));
 }
 
 Result<std::unique_ptr<Channel>> Channel::Rebuild(const abi::Layout& layout, std::vector<UniqueFd> descriptors) {
@@ -82,18 +84,18 @@ Result<std::unique_ptr<Channel>> Channel::Rebuild(const abi::Layout& layout, std
   ledger.mapping = std::move(*ledger_mapping);
   auto view = ReadOnlyView(board.fd.Get());
   if (!view) return tl::unexpected(view.error());
-  return std::unique_ptr<Channel>(
-      new Channel(layout, std::move(board), std::move(*view), std::move(ledger), std::move(eventfd), MemoryIs::kInUse));
+  return std::unique_ptr<Channel>(new Channel(layout, true, std::move(board), std::move(*view), std::move(ledger),
+                                              std::move(eventfd), MemoryIs::kInUse));
 }
 
-Channel::Channel(const abi::Layout& layout, SharedMemory board, UniqueFd board_view, SharedMemory ledger,
-                 UniqueFd eventfd, MemoryIs memory)
+Channel::Channel(const abi::Layout& layout, bool is_lasting, SharedMemory board, UniqueFd board_view,
+                 SharedMemory ledger, UniqueFd eventfd, MemoryIs memory)
     : layout_(layout),
       board_fd_(std::move(board.fd)),
       board_view_(std::move(board_view)),
       ledger_fd_(std::move(ledger.fd)),
       eventfd_(std::move(eventfd)),
-      is_lasting_(board_view_.IsValid()),
+      is_lasting_(is_lasting),
       board_mapping_(std::move(board.mapping)),
       ledger_mapping_(std::move(ledger.mapping)),
       board_(static_cast<abi::Board*>(board_mapping_.Address()), layout, memory),

@@ -3,7 +3,8 @@
 //
 // A lasting channel can be handed to the next daemon (daemon/state). Its board cannot have F_SEAL_FUTURE_WRITE, which
 // would bind the next daemon as well. Instead, the client gets a descriptor that is open for reading only, and the
-// file's mode lets only the daemon's own user open it for writing.
+// file's mode lets only the daemon's own user open it for writing. So it is with every channel before Linux 5.1, which
+// has no such seal.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,7 @@ class Channel {
   bool IsLasting() const { return is_lasting_; }
   // For the preamble, and for the next daemon (StoredBoardFd); closed by ForgetDescriptors once they are sent (the
   // mappings stay).
-  int BoardFd() const { return is_lasting_ ? board_view_.Get() : board_fd_.Get(); }
+  int BoardFd() const { return board_view_.IsValid() ? board_view_.Get() : board_fd_.Get(); }
   int LedgerFd() const { return ledger_fd_.Get(); }
   int StoredBoardFd() const { return board_fd_.Get(); }
   void ForgetDescriptors();
@@ -40,13 +41,13 @@ class Channel {
   const abi::Layout& Layout() const { return layout_; }
 
  private:
-  Channel(const abi::Layout& layout, SharedMemory board, UniqueFd board_view, SharedMemory ledger, UniqueFd eventfd,
-          MemoryIs memory);
+  Channel(const abi::Layout& layout, bool is_lasting, SharedMemory board, UniqueFd board_view, SharedMemory ledger,
+          UniqueFd eventfd, MemoryIs memory);
   static Result<std::unique_ptr<Channel>> Make(const abi::Layout& layout, bool is_lasting);
 
   const abi::Layout& layout_;
   UniqueFd board_fd_;
-  UniqueFd board_view_;  // of a lasting channel
+  UniqueFd board_view_;  // invalid: the board is sealed
   UniqueFd ledger_fd_;
   UniqueFd eventfd_;
   const bool is_lasting_;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -102,8 +103,7 @@ int PeerPidfd(int socket) {
 }  // namespace
 
 const PeerCalls& SystemPeerCalls() {
-  static const PeerCalls calls{
-      &PeerPidfd, [](pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }, &ReadStatus};
+  static const PeerCalls calls{&PeerPidfd, &OpenPidfd, &ReadStatus};
   return calls;
 }
 
@@ -216,9 +216,30 @@ bool IsNobody(uid_t uid) {
   return nobody == uid;
 }
 
+int OpenPidfd(pid_t pid) {
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (pidfd >= 0 || errno != ENOSYS) return pidfd;
+  return ::open(("/proc/" + std::to_string(pid)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool HasExitEvent(int pidfd) {
+  struct stat status {};
+  return ::fstat(pidfd, &status) != 0 || !S_ISDIR(status.st_mode);
+}
+
 bool HasExited(int pidfd) {
   pollfd entry{pidfd, POLLIN, 0};
-  return ::poll(&entry, 1, 0) == 1;
+  if (::poll(&entry, 1, 0) != 1) return false;
+  if (HasExitEvent(pidfd)) return true;
+  // A folder in /proc is always readable. After the process, there is nothing in it.
+  const UniqueFd file(::openat(pidfd, "stat", O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t size = file.IsValid() ? ::read(file.Get(), text, sizeof text) : -1;
+  if (size <= 0) return true;
+  // "PID (NAME) STATE ...", with any characters in the name. A dead process that its parent has not waited for: Z, X.
+  const std::string_view stat(text, static_cast<std::size_t>(size));
+  const std::size_t state = stat.rfind(") ");
+  return state == std::string_view::npos || stat.substr(state + 2, 1).find_first_of("ZX") == 0;
 }
 
 std::size_t PidDepthOf(std::string_view status) {

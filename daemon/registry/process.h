@@ -27,7 +27,7 @@ struct PeerIdentity {
   uid_t uid = 0;  // in the daemon's user namespace; see IsNobody
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary
-  UniqueFd pidfd;             // readable once the process is dead
+  UniqueFd pidfd;             // OpenPidfd
 };
 
 // "pid 4711 (uid 1000)", for the log.
@@ -46,6 +46,11 @@ struct PeerCalls {
   std::function<std::optional<ProcessStatus>(pid_t pid)> read_status;
 };
 const PeerCalls& SystemPeerCalls();
+
+// A pidfd of the process that has this pid now, which is readable once the process is dead. Before Linux 5.3 its folder
+// in /proc, which never names another process, but has no event. -1 and errno: there is no such process.
+int OpenPidfd(pid_t pid);
+bool HasExitEvent(int pidfd);
 
 // From SO_PEERCRED and SO_PEERPIDFD. Fails if the peer has exited already.
 //

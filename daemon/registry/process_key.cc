@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -42,7 +41,7 @@ ProcessKey ReadProcessKey(pid_t pid, int pidfd) {
 
 UniqueFd OpenProcess(pid_t pid, const ProcessKey& key) {
   if (pid <= 0) return UniqueFd();
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd(OpenPidfd(pid));
   if (!pidfd.IsValid()) return pidfd;
   ::fcntl(pidfd.Get(), F_SETFD, FD_CLOEXEC);
   if (!IsSame(ReadProcessKey(pid, pidfd.Get()), key)) return UniqueFd();

@@ -34,10 +34,9 @@ void ReturningClients::AddWaiting(std::uint64_t id, std::unique_ptr<Channel> cha
   auto waiting = std::make_shared<Waiting>(io_);
   waiting->channel = std::move(channel);
   waiting->dead.assign(process.Release());
-  AwaitEnd(waiting->dead, boost::asio::posix::stream_descriptor::wait_read, waiting,
-           [this, id](const error_code& error) {
-             if (!error) Remove(id, "it exited");
-           });
+  AwaitExit(waiting->dead, waiting, [this, id](const error_code& error) {
+    if (!error) Remove(id, "it exited");
+  });
   waiting_.emplace(id, std::move(waiting));
 }
 

@@ -73,16 +73,20 @@ Findings CheckSlices(const Facts& facts) {
 
 Findings CheckKernel(const Facts& facts) {
   const KernelFacts& kernel = facts.kernel;
-  std::string lacks;
-  const auto require = [&](bool has, const char* what) {
-    if (!has) lacks += (lacks.empty() ? "" : ", ") + std::string(what);
+  if (!kernel.has_memfd_seals) {
+    return {Broken("Linux " + kernel.release + " lacks sealed memfds (Linux 3.17): the daemon cannot work here",
+                   "boot a newer kernel, or allow these calls in the sandbox")};
+  }
+  // What the daemon does without each is in docs/reference/support-matrix.md.
+  std::string text = "Linux " + kernel.release + " has sealed memfds";
+  const auto add = [&text](bool has, const char* without) {
+    if (!has) text += "; " + std::string(without);
   };
-  require(kernel.has_pidfd, "pidfd_open (Linux 5.3)");
-  require(kernel.has_memfd_seals, "sealed memfds (Linux 3.17)");
-  require(kernel.has_future_write_seal, "F_SEAL_FUTURE_WRITE (Linux 5.1)");
-  if (lacks.empty()) return {Ok("Linux " + kernel.release + " has pidfds and sealed memfds")};
-  return {Broken("Linux " + kernel.release + " lacks " + lacks + ": the daemon cannot work here",
-                 "boot a newer kernel, or allow these calls in the sandbox")};
+  add(kernel.has_future_write_seal,
+      "without F_SEAL_FUTURE_WRITE (5.1) a client's gates are read-only to it by the file's mode");
+  add(kernel.has_pidfd, "without pidfd_open (5.3) the end of a process is noticed half a second late");
+  add(kernel.has_peer_pidfd, "without SO_PEERPIDFD (6.5) a connecting process is found by its number");
+  return {Ok(text)};
 }
 
 }  // namespace xschedd::ctl

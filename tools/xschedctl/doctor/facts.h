@@ -52,6 +52,7 @@ struct DeviceFileFacts {
 struct KernelFacts {
   std::string release;
   bool has_pidfd = false;
+  bool has_peer_pidfd = false;
   bool has_memfd_seals = false;
   bool has_future_write_seal = false;
 };

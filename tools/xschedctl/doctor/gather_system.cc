@@ -65,12 +65,27 @@ void GatherDeviceFiles(Facts* facts) {
   if (::access("/dev/nvidiactl", F_OK) == 0) facts->nvidia_devices.push_back(Open("/dev/nvidiactl"));
 }
 
+// SO_PEERPIDFD, which glibc 2.36 does not name yet.
+bool HasPeerPidfd() {
+  constexpr int kSoPeerPidfd = 77;
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
+  const UniqueFd one(pair[0]);
+  const UniqueFd other(pair[1]);
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  const bool has = ::getsockopt(one.Get(), SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) == 0;
+  const UniqueFd closed(pidfd);
+  return has;
+}
+
 KernelFacts GatherKernel() {
   KernelFacts facts;
   utsname name{};
   if (::uname(&name) == 0) facts.release = name.release;
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   facts.has_pidfd = pidfd.IsValid();
+  facts.has_peer_pidfd = HasPeerPidfd();
   const UniqueFd memory(::memfd_create("xschedctl-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.IsValid() || ::ftruncate(memory.Get(), 4096) != 0) return facts;
   facts.has_memfd_seals = ::fcntl(memory.Get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0;
