@@ -28,6 +28,8 @@ INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim
 
 
 class Life:
+    PREFIX = "/usr"  # of the daemon, xschedctl and the private files
+
     def __init__(self):
         self.low = self.high = self.program = None
         self.before = set()
@@ -38,8 +40,15 @@ class Life:
     def client(self, words):
         return next((client for client in self.clients() if words in " ".join(map(str, client.values()))), None)
 
+    def tenants(self):
+        return [tenant for tenant in (self.low, self.high) if tenant]
+
     def state(self):
-        return dict(part.split("=") for part in self.low.ask("look").split())
+        """What the held tenant sees; empty without one."""
+        return dict(part.split("=") for part in self.low.ask("look").split()) if self.low else {}
+
+    def is_bound(self):
+        return self.state().get("bound", "1") == "1"
 
     def main_pid(self):
         return int(property_of(SERVICE, "MainPID"))
@@ -69,10 +78,13 @@ class Life:
         expect(state == ["inactive", "disabled"], f"{METRICS}, which is optional, is {state}")
         modes = run("stat", "-L", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
         expect(modes == ["666 root:root", "660 root:xschedd"], f"sockets: {modes}")
-        mounts = {edit["hostPath"] for edit in json.loads(run("cat", "/etc/cdi/xschedd.json"))["devices"][0]["containerEdits"]["mounts"]}
-        for path in mounts:  # the folders that containers mount exist
-            run("test", "-d", path)
         return run("xschedctl", "version").replace("\n", "; ")
+
+    def cdi(self):
+        """The folders that containers mount exist."""
+        mounts = {edit["hostPath"] for edit in json.loads(run("cat", "/etc/cdi/xschedd.json"))["devices"][0]["containerEdits"]["mounts"]}
+        for path in mounts:
+            run("test", "-d", path)
 
     def verify(self):
         said = run("systemd-analyze", "verify", SERVICE, *SOCKETS)
@@ -101,15 +113,18 @@ class Life:
 
     def start_clients(self):
         """One held client, one for which it is held, and a program with the package's shim. Their GPU is not the machine's."""
-        run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
-        run("systemctl", "restart", SERVICE)
+        self.start_program()
         self.low = Program(f"{TEST}/restart_tenant", "/run/xschedd", 0, GPU)
         self.high = Program(f"{TEST}/restart_tenant", "/run/xschedd", 50, GPU)
-        self.program = Program("xschedctl", "run", "--priority", 20, "--", "python3", f"{TEST}/preloaded.py")
-        for tenant in (self.low, self.high):
+        for tenant in self.tenants():
             expect(tenant.hear() == "ready", "a tenant did not start")
             expect(tenant.ask("busy") == "ok", "a tenant is not busy")
-        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held")
+        wait_for(self.is_bound, "the client of lower priority is held")
+
+    def start_program(self):
+        run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
+        run("systemctl", "restart", SERVICE)
+        self.program = Program("xschedctl", "run", "--priority", 20, "--", "python3", f"{TEST}/preloaded.py")
         expect(self.program.ask("launch") == "0 1", "the program did not launch")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client")
         mine = self.client("preloaded.py")
@@ -119,16 +134,17 @@ class Life:
     def survive(self, act):
         """After `act` a new daemon runs, and memory, the closed gate and the settings are unchanged."""
         # The tenants do not reconnect by themselves, and a daemon awaits them only for seconds.
-        for tenant in (self.low, self.high):
+        for tenant in self.tenants():
             expect(tenant.ask("connect") == "ok", "a tenant does not connect again")
-        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held")
+        wait_for(self.is_bound, "the client of lower priority is held")
         before, old, mine = self.state(), self.main_pid(), self.client("preloaded.py")
-        wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= 7, "systemd keeps state and memory")
+        kept = 1 + 2 * (1 + len(self.tenants()))  # the daemon's state, and the memory of each client
+        wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= kept, "systemd keeps state and memory")
         stored = property_of(SERVICE, "NFileDescriptorStore")
         said = act()
         wait_for(lambda: self.main_pid() not in (0, old), "a new daemon runs")
         wait_for(lambda: run("xschedctl", "version", status=None) and property_of(SERVICE, "SubState") == "running", "it serves")
-        wait_for(lambda: self.state()["bound"] == "1", "the client of lower priority is held again")
+        wait_for(self.is_bound, "the client of lower priority is held again")
         after = self.state()
         expect({**after, "bound": 0} == {**before, "bound": 0}, f"memory or id changed: {before} {after}")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
@@ -165,7 +181,7 @@ class Life:
         said = self.survive(lambda: run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/upgrade/*.deb") and "")
         expect(since == [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS], "the sockets were closed")
         expect("+higher" in run("dpkg-query", "-W", "-f", "${Version}", "xschedd"), "it was not upgraded")
-        expect(run("readlink", f"/proc/{self.main_pid()}/exe") == "/usr/sbin/xschedd", "the old program is running")
+        expect(run("readlink", f"/proc/{self.main_pid()}/exe") == f"{self.PREFIX}/sbin/xschedd", "the old program is running")
         run("grep", "-q", "of the administrator", "/etc/xschedd/xschedd.toml")
         expect("conf.d/10-test.toml, line 2" in run("xschedctl", "config", "show", "--changed"), "the drop-in is not in effect")
         return said
@@ -225,14 +241,23 @@ class Life:
         run("test", "!", "-e", "/usr/sbin/xschedd")
         run("test", "-e", "/etc/xschedd/xschedd.toml")
         run("test", "-e", "/etc/xschedd/conf.d/10-test.toml")
-        for i in range(3):
+        self.end_clients()
+
+    def end_clients(self):
+        """Without a daemon."""
+        for _ in range(3):
             expect(self.program.ask("launch").split()[0] == "0", "a running program can no longer launch")
         expect(self.program.end() == 0, "a running program ended with an error")
-        self.low.end()
-        self.high.end()
+        for tenant in self.tenants():
+            tenant.end()
+        self.low = self.high = self.program = None
 
     def purge(self):
         run("dpkg", "--purge", "xschedd", "xschedd-client", "xschedd-bench", "libxschedd-dev", "python3-xschedd")
+        self.all_gone()
+
+    def all_gone(self):
+        """The root is as before."""
         left, gone = files() - self.before, self.before - files()
         expect(not left and not gone, f"left behind: {sorted(left)}; gone: {sorted(gone)}")
         states = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "*xschedd*", status=None)
@@ -247,7 +272,7 @@ class Life:
         run("dpkg", "--purge", "xschedd", "xschedd-client")
         expect(files() == self.before, "something is left behind")
 
-    STEPS = (install_dependencies, install, serve, verify, doctor, acceptance, python, start_clients, restart, crash, watchdog, reload, upgrade,
+    STEPS = (install_dependencies, install, serve, cdi, verify, doctor, acceptance, python, start_clients, restart, crash, watchdog, reload, upgrade,
              socket_activation, metrics, nri, remove, purge, reinstall)
 
 
