@@ -182,6 +182,10 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
   const Effective before = client.effective;
   if (ClassOf(after) != ClassOf(before)) scheduler_.Records().Metrics().Close(client, MonotonicNs());
   client.effective = after;
+  if (policy::QueuePriorityOf(config_.policy, after.priority) !=
+      policy::QueuePriorityOf(config_.policy, before.priority)) {
+    on_configured_(client.id);
+  }
   if (after.memory_limit != before.memory_limit) {
     memory_.WriteUnattached(client);
     are_memory_limits_changed_ = true;
@@ -300,7 +304,9 @@ void Core::TakePolicyPlaces(const Config& files) {
 }
 
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files) {
+  const bool is_other = settings.queue_priority != config_.policy.queue_priority;
   config_.policy = settings;
+  if (is_other) on_configured_(0);
   if (files != nullptr) TakePolicyPlaces(*files);
   ApplyPolicy();
   journal_.PolicySet(settings, by);

@@ -192,6 +192,8 @@ class Core {
   std::uint64_t RefusalLinesLeftOut() const { return journal_.RefusalLinesLeftOut(); }
   // `action` runs after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
+  // Called when what a client's session tells it of the configuration has changed, with the client's id; 0: of all.
+  void OnConfigured(std::function<void(std::uint64_t client)> action) { on_configured_ = std::move(action); }
 
  private:
   // Puts config_.policy into force.
@@ -280,6 +282,7 @@ class Core {
   bool are_memory_limits_changed_ = false;
   bool is_checking_memory_ = false;
   std::function<void()> on_reload_;
+  std::function<void(std::uint64_t)> on_configured_ = [](std::uint64_t) {};
   std::function<std::uint32_t(std::uint32_t)> owner_of_;
   CoreObserver* observer_ = nullptr;
   bool enabled_ = true;

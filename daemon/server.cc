@@ -67,10 +67,16 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
   core_.OnReload([this] {
     quotas_.SetLimits(core_.Settings().quota);
     quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));
-    clients_.sessions.SendConfiguration();
-    admins_.sessions.SendConfiguration();
+    SendConfiguration(0);
     ServeMetrics();
   });
+  // Later, because the caller may be in the middle of changing the client.
+  core_.OnConfigured([this](std::uint64_t client) { host_.Post([this, client] { SendConfiguration(client); }); });
+}
+
+void Server::SendConfiguration(std::uint64_t client) {
+  clients_.sessions.SendConfiguration(client);
+  admins_.sessions.SendConfiguration(client);
 }
 
 Server::~Server() {

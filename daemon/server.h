@@ -55,6 +55,8 @@ class Server {
   void GiveBack(Connection& connection);
   // Serves on systemd's socket or the configured address. Without the address the daemon runs on.
   void ServeMetrics();
+  // As SessionService::SendConfiguration, on both sockets.
+  void SendConfiguration(std::uint64_t client);
   void StopMetrics();
   void AwaitSignal();
   void OnReload();

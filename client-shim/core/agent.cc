@@ -114,6 +114,7 @@ void* Agent::Run(void* self) {
     agent->client_->GiveUp();
     agent->EndSession();
     agent->KeepSlices(MonotonicNs());
+    agent->KeepQueuePriority(MonotonicNs());
   }
   return nullptr;
 }
@@ -135,6 +136,7 @@ void Agent::Loop() {
   }
   EndSession();
   KeepSlices(MonotonicNs());
+  KeepQueuePriority(MonotonicNs());
   // The daemon must not go on waiting for a client that it cannot hold.
   if (stream_ != nullptr) stream_->Cancel();
 }
@@ -161,6 +163,7 @@ std::uint64_t Agent::DoDue(std::uint64_t now_ns) {
   until_ns = std::min(until_ns, WatchTrackers(now_ns));
   until_ns = std::min(until_ns, RenewBusy(now_ns));
   until_ns = std::min(until_ns, KeepSlices(now_ns));
+  until_ns = std::min(until_ns, KeepQueuePriority(now_ns));
   return std::min(until_ns, SendDueActivity(now_ns));
 }
 

@@ -76,6 +76,9 @@ class Agent {
   // Sets the time slice that the board wants. While a slot is busy this comes due with each renewal, so that it causes
   // no wake-up of its own.
   std::uint64_t KeepSlices(std::uint64_t now_ns);
+  // Gives the process's hardware queues the priority that the daemon wants, once, and reports how many have it. While
+  // something is busy it counts again with the renewals, because the program may have made more queues.
+  std::uint64_t KeepQueuePriority(std::uint64_t now_ns);
   std::uint64_t SendDueActivity(std::uint64_t now_ns);
 
   std::uint64_t TickTrackers(std::uint64_t now_ns);
@@ -140,6 +143,10 @@ class Agent {
   std::uint64_t slices_due_ns_ = 0;
   bool reported_slices_ = false;
   bool reported_stall_ = false;
+  QueuePriority wanted_queue_priority_ = QueuePriority::kProgram;  // by the daemon's last configuration
+  QueuePriority set_queue_priority_ = QueuePriority::kProgram;     // in the runtime
+  QueuePrioritiesMessage reported_queue_priorities_;               // in this session
+  std::uint64_t queue_priority_due_ns_ = 0;
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;
   std::uint64_t activity_interval_ns_ = 0;

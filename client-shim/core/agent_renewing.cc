@@ -1,5 +1,5 @@
 // What the agent does periodically while the client is busy: it renews the session, and keeps the process's time slice
-// as the board wants it.
+// and the priority of its hardware queues as the daemon wants them.
 #include <algorithm>
 #include <bit>
 
@@ -12,6 +12,8 @@ namespace {
 
 // Somewhat shorter than the daemon requires, so that a late wake-up is no lapse.
 constexpr std::uint64_t kRenewIntervalNs = abi::kRenewNs * 4 / 5;
+// How often hardware queues are counted while the process works.
+constexpr std::uint64_t kCountQueuesNs = 1'000'000'000;
 
 }  // namespace
 
@@ -73,6 +75,31 @@ void Agent::ReportSlices() {
            ? "time slices: not available: the driver refuses to set them"
            : "time slices: not available: no channel group of this process is known (it is a client of MPS, or this "
              "driver makes them in another way)");
+}
+
+std::uint64_t Agent::KeepQueuePriority(std::uint64_t now_ns) {
+  const auto set = client_->GetVendor().set_queue_priority;
+  if (set == nullptr) return kNever;
+  // Not bound to the lease, which is renewed for gates only: without a session, or its daemon, it ends.
+  const bool has_daemon = stream_ != nullptr || session_kept_until_ns_ != 0;
+  const bool is_valid = has_daemon && session_ != nullptr && session_->IsAlive() && !client_->HasGivenUp();
+  const QueuePriority wanted = is_valid ? wanted_queue_priority_ : QueuePriority::kProgram;
+  const bool is_set = set_queue_priority_ != QueuePriority::kProgram;
+  if (wanted == QueuePriority::kProgram && !is_set) return kNever;
+  if (wanted == set_queue_priority_ && now_ns < queue_priority_due_ns_)
+    return is_renewing_.load(std::memory_order_relaxed) ? queue_priority_due_ns_ : kNever;
+  QueuePriorityReport report{};
+  // It calls the driver, which must not happen once the process exits.
+  InRuntime([&] { report = set(wanted); });
+  set_queue_priority_ = wanted;
+  if (const QueuePrioritiesMessage message{wanted, report};
+      stream_ != nullptr && message != reported_queue_priorities_) {
+    reported_queue_priorities_ = message;
+    stream_->Send(message);
+  }
+  queue_priority_due_ns_ = now_ns + kCountQueuesNs;
+  // relaxed: whoever becomes busy notifies this thread.
+  return is_renewing_.load(std::memory_order_relaxed) && is_set ? queue_priority_due_ns_ : kNever;
 }
 
 std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {

@@ -53,6 +53,7 @@ void Agent::Connect() {
   session_ = connection->session;
   session_kept_until_ns_ = 0;
   slices_due_ns_ = 0;
+  reported_queue_priorities_ = {};
   if (session_ != client_->PublishedSession()) client_->AwaitDecisionUntil(MonotonicNs() + kWelcomeTimeoutNs);
   client_->BeginSession(session_);
   SendHello(connection->token);
@@ -164,6 +165,8 @@ void Agent::Handle(const IncomingMessage& message) {
   const auto configure = [this](const SessionConfiguration& configuration) {
     activity_interval_ns_ = std::uint64_t{configuration.activity_interval_ms} * 1'000'000;
     client_->SetPassthrough(configuration.passthrough);
+    wanted_queue_priority_ = configuration.queue_priority;
+    queue_priority_due_ns_ = 0;
   };
   if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
     backoff_ns_ = 0;
@@ -209,6 +212,7 @@ void Agent::DropSession(const EndMessage& end) {
 void Agent::EndSession() {
   session_kept_until_ns_ = 0;
   slices_due_ns_ = 0;
+  queue_priority_due_ns_ = 0;
   client_->EndSession();
 }
 

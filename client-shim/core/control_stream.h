@@ -58,12 +58,18 @@ struct ActivityMessage {
   std::vector<Queue> queues;
   std::vector<std::pair<std::string, std::uint64_t>> passed;  // by passthrough rule
 };
-using OutgoingMessage =
-    std::variant<HelloMessage, DeviceMessage, QueueCreatedMessage, QueueDestroyedMessage, HintMessage, ActivityMessage>;
+struct QueuePrioritiesMessage {
+  QueuePriority priority = QueuePriority::kProgram;
+  QueuePriorityReport report = {};
+  bool operator==(const QueuePrioritiesMessage&) const = default;
+};
+using OutgoingMessage = std::variant<HelloMessage, DeviceMessage, QueueCreatedMessage, QueueDestroyedMessage,
+                                     HintMessage, ActivityMessage, QueuePrioritiesMessage>;
 
 struct SessionConfiguration {
   std::vector<std::string> passthrough;
   std::uint32_t activity_interval_ms = 0;
+  QueuePriority queue_priority = QueuePriority::kProgram;
 };
 struct WelcomeMessage {
   std::uint64_t client_id = 0;

@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 10;
+inline constexpr std::uint32_t kInterfaceVersion = 11;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -43,6 +43,15 @@ struct SliceReport {
   std::uint32_t groups;    // channel groups of this process; 0: none is known, so no slice can be set
   std::uint32_t in_force;  // of these, those that have the slice, as read back from the driver
   bool operator==(const SliceReport&) const = default;
+};
+
+// Which priority all hardware queues of the process are to have; kProgram: each what the program asked for.
+enum class QueuePriority : std::uint32_t { kProgram, kLow, kHigh };
+// The result of setting it.
+struct QueuePriorityReport {
+  std::uint32_t queues;    // of this process that are known
+  std::uint32_t in_force;  // of these, those that have it
+  bool operator==(const QueuePriorityReport&) const = default;
 };
 
 // A vendor's runtime, as the core needs it. A marker is an event with a time stamp. Streams and markers are the
@@ -78,9 +87,11 @@ struct Vendor {
   const char* (*kernel_name)(const KernelRef& kernel, void* stream);
   // Sets the time slice of this process on all its devices, µs; 0: what it was before the first call. Writes what
   // differs and reads it back. To be called repeatedly, because the runtime may set its own at any time. Not a call of
-  // the runtime. One thread at a time; takes milliseconds. Null: the vendor has no such lever. A lever of another kind
-  // (a queue's priority, a mask of compute units) would be a function of its own.
+  // the runtime. One thread at a time; takes milliseconds. Null: the vendor has no such lever.
   SliceReport (*set_time_slice)(std::uint32_t us);
+  // Sets the priority of the process's hardware queues, also of those that it makes later. Writes what differs, so
+  // that repeated calls change nothing but count again. Null: the vendor has no such lever.
+  QueuePriorityReport (*set_queue_priority)(QueuePriority wanted);
   // Device memory that the runtime's pools keep on `device`, those of its graphs among them, whether it is handed out
   // or not; 0: none, or not known. Asked only where a limit is in force, and not while a stream is captured.
   std::uint64_t (*kept_by_pools)(int device);

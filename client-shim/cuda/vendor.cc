@@ -350,6 +350,7 @@ const Vendor* MakeVendor() {
       .exchange_capture_mode = ExchangeCaptureMode,
       .kernel_name = KernelName,
       .set_time_slice = SetTimeSlice,
+      .set_queue_priority = nullptr,
       .kept_by_pools = KeptByPools,
       .trim_pools = TrimPools,
   };

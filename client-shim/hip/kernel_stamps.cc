@@ -2,20 +2,20 @@
 
 #include <atomic>
 
-#include "client-shim/stub/elf_objects.h"
+#include "client-shim/hip/hsa.h"
 
 namespace xschedd::shim::hip {
-namespace {
 
-// From hsa.h and hsa_ext_amd.h.
-using HsaStatus = int;
-constexpr HsaStatus kHsaSuccess = 0;
-constexpr HsaStatus kHsaError = 0x1000;
-constexpr int kTimestampFrequency = 3;  // HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY
+// hsa_amd_profiling_dispatch_time_t, in ticks.
 struct DispatchTime {
   uint64_t start;
   uint64_t end;
 };
+
+namespace {
+
+// From hsa.h and hsa_ext_amd.h.
+constexpr int kTimestampFrequency = 3;  // HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY
 using GetDispatchTime = HsaStatus (*)(uint64_t agent, uint64_t signal, DispatchTime* time);
 using GetSystemInfo = HsaStatus (*)(int attribute, void* value);
 
@@ -33,7 +33,7 @@ std::atomic<GetDispatchTime> g_real{nullptr};
 std::atomic<uint64_t> g_frequency{0};
 
 GetDispatchTime Resolve() {
-  const ElfObject hsa = FindObjectByName("libhsa-runtime64.so");
+  const ElfObject hsa = FindObjectByName(kHsaLibrary);
   if (!hsa.IsFound()) return nullptr;
   const auto info = reinterpret_cast<GetSystemInfo>(FindSymbol(hsa, "hsa_system_get_info"));
   uint64_t frequency = 0;
@@ -91,8 +91,7 @@ bool NextKernelStamp(uint64_t* cursor, Stamp* out) {
 }  // namespace xschedd::shim::hip
 
 // Unversioned, like the entry points: the runtime's versioned reference binds to it.
-extern "C" __attribute__((visibility("default"))) int hsa_amd_profiling_get_dispatch_time(
-    uint64_t agent, uint64_t signal, xschedd::shim::hip::DispatchTime* time) {
+int hsa_amd_profiling_get_dispatch_time(uint64_t agent, uint64_t signal, xschedd::shim::hip::DispatchTime* time) {
   using namespace xschedd::shim;
   using namespace xschedd::shim::hip;
   GetDispatchTime real = g_real.load(std::memory_order_acquire);  // acquire: see Resolve

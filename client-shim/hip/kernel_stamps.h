@@ -9,10 +9,16 @@
 #pragma once
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/exposed.h"
 
 namespace xschedd::shim::hip {
 
 // As Vendor::next_stamp.
 bool NextKernelStamp(uint64_t* cursor, Stamp* out);
 
+struct DispatchTime;
+
 }  // namespace xschedd::shim::hip
+
+XS_EXPORTED int hsa_amd_profiling_get_dispatch_time(uint64_t agent, uint64_t signal,
+                                                    xschedd::shim::hip::DispatchTime* time);

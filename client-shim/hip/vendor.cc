@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client-shim/hip/allocations.h"
+#include "client-shim/hip/hardware_queues.h"
 #include "client-shim/hip/kernel_stamps.h"
 #include "client-shim/hip/runtime.h"
 #include "client-shim/stub/pool_functions.h"
@@ -305,14 +306,29 @@ const Vendor* MakeVendor() {
 
   static char runtime[32];
   FormatVersion(RuntimeVersion(), runtime);
-  static const Vendor vendor = {"amd",         runtime,        IsTablePatched() ? "dispatch table" : "symbols",
-                                CurrentDevice, DeviceOfStream, PciAddress,
-                                DeviceName,    ComputeUnits,   IsCapturing,
-                                CreateMarker,  RecordMarker,   QueryMarker,
-                                QueryStream,   ElapsedNs,      NextKernelStamp,
-                                DeviceUuid,    AdoptThread,    ExchangeCaptureMode,
-                                KernelName,    nullptr,  // no time slices between processes that a process may set
-                                KeptByPools,   TrimPools};
+  static const Vendor vendor = {"amd",
+                                runtime,
+                                IsTablePatched() ? "dispatch table" : "symbols",
+                                CurrentDevice,
+                                DeviceOfStream,
+                                PciAddress,
+                                DeviceName,
+                                ComputeUnits,
+                                IsCapturing,
+                                CreateMarker,
+                                RecordMarker,
+                                QueryMarker,
+                                QueryStream,
+                                ElapsedNs,
+                                NextKernelStamp,
+                                DeviceUuid,
+                                AdoptThread,
+                                ExchangeCaptureMode,
+                                KernelName,
+                                nullptr,  // no time slices between processes that a process may set
+                                SetQueuePriority,
+                                KeptByPools,
+                                TrimPools};
   return &vendor;
 }
 

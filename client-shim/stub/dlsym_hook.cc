@@ -19,7 +19,7 @@
 
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/front_end.h"
-#include "client-shim/stub/monitoring.h"
+#include "client-shim/stub/other_libraries.h"
 
 namespace xschedd::shim {
 
@@ -37,7 +37,7 @@ const Exposed* ExposedOf(const char* name) {
   for (const FrontEnd* front_end : kFrontEnds) {
     if (front_end->exposed.may_be_ours(name)) return &front_end->exposed;
   }
-  return kMonitoring.may_be_ours(name) ? &kMonitoring : nullptr;
+  return kOtherLibraries.may_be_ours(name) ? &kOtherLibraries : nullptr;
 }
 
 bool IsOwn(const void* address) {

@@ -1,6 +1,9 @@
 // A library's functions that this object defines in its place, as dlsym_hook.cc needs them. Thread rule: any thread.
 #pragma once
 
+// Of such a function.
+#define XS_EXPORTED extern "C" __attribute__((visibility("default")))
+
 namespace xschedd::shim {
 
 struct Exposed {

@@ -15,11 +15,6 @@
 namespace xschedd::shim {
 namespace {
 
-constexpr char kNvml[] = "libnvidia-ml.so";
-constexpr char kRocmSmi[] = "librocm_smi64.so";
-constexpr char kAmdSmi[] = "libamd_smi.so";
-constexpr const char* kLibraries[] = {kNvml, kRocmSmi, kAmdSmi};
-
 // What the libraries return where a function is not there: NVML_ERROR_FUNCTION_NOT_FOUND, RSMI_STATUS_NOT_SUPPORTED and
 // AMDSMI_STATUS_NOT_SUPPORTED.
 constexpr int kNvmlNotFound = 13;
@@ -150,33 +145,31 @@ struct AmdSmiVramUsage {  // amdsmi_vram_usage_t, in MiB
 }  // namespace
 }  // namespace xschedd::shim
 
-#define XS_EXPORTED extern "C" __attribute__((visibility("default"))) int
-
-XS_EXPORTED nvmlDeviceGetMemoryInfo(void* device, void* memory) {
+int nvmlDeviceGetMemoryInfo(void* device, void* memory) {
   using namespace xschedd::shim;
   return NvmlMemoryInfo(__func__, device, static_cast<NvmlMemory*>(memory));
 }
-XS_EXPORTED nvmlDeviceGetMemoryInfo_v2(void* device, void* memory) {
+int nvmlDeviceGetMemoryInfo_v2(void* device, void* memory) {
   using namespace xschedd::shim;
   return NvmlMemoryInfo(__func__, device, static_cast<NvmlMemoryV2*>(memory));
 }
-XS_EXPORTED rsmi_dev_memory_total_get(uint32_t index, int type, uint64_t* out) {
+int rsmi_dev_memory_total_get(uint32_t index, int type, uint64_t* out) {
   using namespace xschedd::shim;
   return SmiMemory(kRocmSmi, __func__, ViewOfRocmSmi, true, index, type, out);
 }
-XS_EXPORTED rsmi_dev_memory_usage_get(uint32_t index, int type, uint64_t* out) {
+int rsmi_dev_memory_usage_get(uint32_t index, int type, uint64_t* out) {
   using namespace xschedd::shim;
   return SmiMemory(kRocmSmi, __func__, ViewOfRocmSmi, false, index, type, out);
 }
-XS_EXPORTED amdsmi_get_gpu_memory_total(void* device, int type, uint64_t* out) {
+int amdsmi_get_gpu_memory_total(void* device, int type, uint64_t* out) {
   using namespace xschedd::shim;
   return SmiMemory(kAmdSmi, __func__, ViewOfAmdSmi, true, device, type, out);
 }
-XS_EXPORTED amdsmi_get_gpu_memory_usage(void* device, int type, uint64_t* out) {
+int amdsmi_get_gpu_memory_usage(void* device, int type, uint64_t* out) {
   using namespace xschedd::shim;
   return SmiMemory(kAmdSmi, __func__, ViewOfAmdSmi, false, device, type, out);
 }
-XS_EXPORTED amdsmi_get_gpu_vram_usage(void* device, void* usage) {
+int amdsmi_get_gpu_vram_usage(void* device, void* usage) {
   using namespace xschedd::shim;
   const auto real = Real<int (*)(void*, void*)>(kAmdSmi, __func__);
   const int result = real != nullptr ? real(device, usage) : kSmiNotSupported;
@@ -188,57 +181,3 @@ XS_EXPORTED amdsmi_get_gpu_vram_usage(void* device, void* usage) {
   out->used = static_cast<uint32_t>(Used(view) >> 20);
   return result;
 }
-
-namespace xschedd::shim {
-namespace {
-
-struct Entry {
-  const char* name;
-  void* function;
-};
-// A constant: the object has no constructors.
-const Entry kEntries[] = {
-    {"nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(&::nvmlDeviceGetMemoryInfo)},
-    {"nvmlDeviceGetMemoryInfo_v2", reinterpret_cast<void*>(&::nvmlDeviceGetMemoryInfo_v2)},
-    {"rsmi_dev_memory_total_get", reinterpret_cast<void*>(&::rsmi_dev_memory_total_get)},
-    {"rsmi_dev_memory_usage_get", reinterpret_cast<void*>(&::rsmi_dev_memory_usage_get)},
-    {"amdsmi_get_gpu_memory_total", reinterpret_cast<void*>(&::amdsmi_get_gpu_memory_total)},
-    {"amdsmi_get_gpu_memory_usage", reinterpret_cast<void*>(&::amdsmi_get_gpu_memory_usage)},
-    {"amdsmi_get_gpu_vram_usage", reinterpret_cast<void*>(&::amdsmi_get_gpu_vram_usage)},
-};
-
-bool MayBeOurs(const char* name) {
-  return strncmp(name, "nvmlDeviceGetMem", 16) == 0 || strncmp(name, "rsmi_dev_mem", 12) == 0 ||
-         strncmp(name, "amdsmi_get_gpu_", 15) == 0;
-}
-
-void* FunctionByName(const char* name) {
-  for (const Entry& entry : kEntries) {
-    if (strcmp(entry.name, name) == 0) return entry.function;
-  }
-  return nullptr;
-}
-
-bool IsEntry(const char* name) {
-  return FunctionByName(name) != nullptr;
-}
-
-bool Exports(const char* name) {
-  for (const char* library : kLibraries) {
-    if (FindSymbol(FindObjectByName(library), name) != nullptr) return true;
-  }
-  return false;
-}
-
-bool IsLibraryCode(const void* address) {
-  for (const char* library : kLibraries) {
-    if (FindObjectByName(library).Covers(address)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-const Exposed kMonitoring = {MayBeOurs, IsEntry, FunctionByName, Exports, IsLibraryCode};
-
-}  // namespace xschedd::shim

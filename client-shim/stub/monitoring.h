@@ -7,10 +7,22 @@
 // of ROCm 6 and 7. Thread rule: any thread.
 #pragma once
 
+#include <stdint.h>
+
 #include "client-shim/stub/exposed.h"
 
 namespace xschedd::shim {
 
-extern const Exposed kMonitoring;
+inline constexpr char kNvml[] = "libnvidia-ml.so";
+inline constexpr char kRocmSmi[] = "librocm_smi64.so";
+inline constexpr char kAmdSmi[] = "libamd_smi.so";
 
 }  // namespace xschedd::shim
+
+XS_EXPORTED int nvmlDeviceGetMemoryInfo(void* device, void* memory);
+XS_EXPORTED int nvmlDeviceGetMemoryInfo_v2(void* device, void* memory);
+XS_EXPORTED int rsmi_dev_memory_total_get(uint32_t index, int type, uint64_t* out);
+XS_EXPORTED int rsmi_dev_memory_usage_get(uint32_t index, int type, uint64_t* out);
+XS_EXPORTED int amdsmi_get_gpu_memory_total(void* device, int type, uint64_t* out);
+XS_EXPORTED int amdsmi_get_gpu_memory_usage(void* device, int type, uint64_t* out);
+XS_EXPORTED int amdsmi_get_gpu_vram_usage(void* device, void* usage);

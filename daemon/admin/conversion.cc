@@ -4,6 +4,7 @@
 #include "daemon/config/settings_message.h"
 #include "daemon/policy/benefit.h"
 #include "daemon/scheduler/memory_words.h"
+#include "daemon/scheduler/queue_priority_words.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
@@ -188,6 +189,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_weight(client.effective.weight);
   out.set_latency(std::string(LatencyText(client.effective.latency)));
   out.set_late(client.late_total);
+  out.set_queue_priority(QueuePriorityText(client, scheduler.Settings()));
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
   const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
@@ -254,6 +256,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
   out.set_held_ns(explanation.held_ns);
   out.set_summary(explanation.summary);
   out.set_benefit(explanation.benefit);
+  out.set_queue_priority(explanation.queue_priority);
   for (const ExplainedDevice& device : explanation.devices) {
     const Account& account = device.account;
     const auto time = [&account](Phase phase) { return account.phase_ns[static_cast<std::size_t>(phase)]; };

@@ -55,8 +55,9 @@ std::vector<std::string_view> KeysOf(std::string_view section) {
 void ReadLever(ConfigReader& reader, const toml::table& table, const policy::SettingRow& row,
                policy::Settings& settings) {
   std::string word;
-  if (!reader.Text(table, row.key, word) || policy::Set(row, policy::ValueOfWord(word), settings)) return;
-  reader.Refuse(*table.get(row.key), std::string(row.key) + " is \"" + word + "\"", "choose \"auto\" or \"off\"");
+  if (!reader.Text(table, row.key, word) || policy::Set(row, policy::ValueOfWord(row, word), settings)) return;
+  reader.Refuse(*table.get(row.key), std::string(row.key) + " is \"" + word + "\"",
+                "choose \"" + std::string(row.on) + "\" or \"off\"");
 }
 
 void ReadSettings(ConfigReader& reader, const toml::table& table, std::string_view section,
@@ -88,9 +89,10 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   ReadSettings(reader, table, "policy", settings);
 }
 
-void ReadDevice(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
-  reader.OnlyKeys(table, "[device]", KeysOf("device"));
-  ReadSettings(reader, table, "device", settings);
+// [device] or [amd].
+void ReadLevers(ConfigReader& reader, const toml::table& table, std::string_view section, policy::Settings& settings) {
+  reader.OnlyKeys(table, "[" + std::string(section) + "]", KeysOf(section));
+  ReadSettings(reader, table, section, settings);
 }
 
 // Checks every entry here, because a client would silently ignore a wrong one.
@@ -241,10 +243,12 @@ void ReadFile(const ConfigFile& file, Config& config, Examined& examined) {
   if (!parsed) return Add({parsed.error()}, 1, examined);
   const toml::table& root = *parsed;
   ConfigReader reader(file.path);
-  reader.OnlyKeys(root, "the file",
-                  {"daemon", "policy", "device", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
+  reader.OnlyKeys(
+      root, "the file",
+      {"daemon", "policy", "device", "amd", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
-  if (const toml::table* table = reader.Table(root, "device")) ReadDevice(reader, *table, config.policy);
+  for (const std::string_view section : {policy::kOfDevice, policy::kOfAmd})
+    if (const toml::table* table = reader.Table(root, section)) ReadLevers(reader, *table, section, config.policy);
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
   for (const std::string_view section : {"daemon", "quota", "metrics", "access"})

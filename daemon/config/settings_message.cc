@@ -33,13 +33,13 @@ void PutField(const policy::SettingRow& row, const FieldDescriptor& field, polic
   }
 }
 
-policy::Value ValueOf(const FieldDescriptor& field, const Message& from) {
+policy::Value ValueOf(const policy::SettingRow& row, const FieldDescriptor& field, const Message& from) {
   const google::protobuf::Reflection& reflection = *from.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return reflection.GetBool(from, &field) ? 1 : 0;
     case FieldDescriptor::CPPTYPE_STRING:
-      return policy::ValueOfWord(reflection.GetString(from, &field));
+      return policy::ValueOfWord(row, reflection.GetString(from, &field));
     default:
       return reflection.GetUInt32(from, &field);
   }
@@ -63,14 +63,14 @@ Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, 
   const Fields fields = FieldsOf(row, from);
   std::vector<policy::Value> given;
   if (const auto named = more.find(std::string(row.key)); named != more.end()) given.push_back(named->second);
-  if (fields.by_vendor != nullptr && ValueOf(*fields.by_vendor, from) != 0) given.push_back(policy::kByVendor);
+  if (fields.by_vendor != nullptr && ValueOf(row, *fields.by_vendor, from) != 0) given.push_back(policy::kByVendor);
   if (fields.value != nullptr && from.GetReflection()->HasField(from, fields.value)) {
-    given.push_back(ValueOf(*fields.value, from));
+    given.push_back(ValueOf(row, *fields.value, from));
   }
   if (given.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
   if (!given.empty()) return given.front();
   // A field without presence always has a value.
-  if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(*fields.value, from);
+  if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(row, *fields.value, from);
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 Error Refused(const SettingRow& row, Value value) {
   const std::string key(row.key);
-  if (row.IsLever()) return {key + " is neither \"auto\" nor \"off\"", "give one of them"};
+  if (row.IsLever()) return {key + " is neither \"" + std::string(row.on) + "\" nor \"off\"", "give one of them"};
   return {key + " " + std::to_string(value) + " is out of range",
           "give a number from " + std::to_string(row.min) + " to " + std::to_string(row.max)};
 }
@@ -40,15 +40,14 @@ Result<void> Set(const SettingRow& row, Value value, Settings& settings) {
 
 std::string Text(const SettingRow& row, Value value) {
   if (value == kByVendor) return std::string(kAuto);
-  const bool has_word = row.IsLever() && value >= 0 && value < std::ssize(kLeverWords);
-  return has_word ? std::string(kLeverWords[value]) : std::to_string(value);
+  const auto words = row.Words();
+  const bool has_word = row.IsLever() && value >= 0 && value < std::ssize(words);
+  return has_word ? std::string(words[static_cast<std::size_t>(value)]) : std::to_string(value);
 }
 
-Value ValueOfWord(std::string_view word) {
-  Value value = 0;
-  while (value < std::ssize(kLeverWords) && kLeverWords[value] != word)
-    ++value;
-  return value;
+Value ValueOfWord(const SettingRow& row, std::string_view word) {
+  const auto words = row.Words();
+  return std::find(words.begin(), words.end(), word) - words.begin();
 }
 
 }  // namespace xschedd::policy

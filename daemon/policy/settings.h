@@ -3,6 +3,7 @@
 // settings` writes the documents from it. A change acts at once, on live clients. Thread rule: values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct Settings {
   std::uint32_t laxity_margin_us = 5'000;
   std::uint32_t fair_quantum_ms = 20;
   bool time_slices = true;
+  bool queue_priority = false;
   bool operator==(const Settings&) const = default;
 };
 
@@ -36,12 +38,16 @@ struct Limits {
   std::uint32_t min;
 };
 
-// A number, one that may be left to the device's vendor, or a lever: "off", or "auto" where the device has it.
+// A number, one that may be left to the device's vendor, or a lever: "off", or its row's other word.
 using Member = std::variant<std::uint32_t Settings::*, std::optional<std::uint32_t> Settings::*, bool Settings::*>;
 
 // A setting's owner is a policy, by its name, or one of these.
 inline constexpr std::string_view kOfAll = "all";
 inline constexpr std::string_view kOfDevice = "device";
+inline constexpr std::string_view kOfAmd = "amd";
+
+// Of a value without a number: one that is the vendor's, or a lever that the device may lack.
+inline constexpr std::string_view kAuto = "auto";
 
 struct SettingRow {
   std::string_view key;  // in file, protocol and saved state; its suffix is the unit
@@ -49,8 +55,9 @@ struct SettingRow {
   std::uint32_t min;
   std::uint32_t max;
   std::string_view owner;
-  std::string_view since;  // the first release that has it
-  std::string_view help;   // one line, for the person who sets it
+  std::string_view since;       // the first release that has it
+  std::string_view help;        // one line, for the person who sets it
+  std::string_view on = kAuto;  // a lever's word for its value 1
 
   constexpr Limits Range() const { return {max, min}; }
   constexpr bool IsLever() const { return std::holds_alternative<bool Settings::*>(member); }
@@ -58,7 +65,9 @@ struct SettingRow {
     return std::holds_alternative<std::optional<std::uint32_t> Settings::*>(member);
   }
   // Its table in the configuration file.
-  constexpr std::string_view Section() const { return owner == kOfDevice ? kOfDevice : "policy"; }
+  constexpr std::string_view Section() const { return owner == kOfDevice || owner == kOfAmd ? owner : "policy"; }
+  // A lever's words, by value.
+  constexpr std::array<std::string_view, 2> Words() const { return {"off", on}; }
 };
 
 // In the order in which people see them.
@@ -90,6 +99,11 @@ inline constexpr SettingRow kSettings[] = {
      "auto: where a device gives processes time slices that each may set for itself (NVIDIA, without MPS), clients "
      "below the most important attached one get short ones and the others long ones, so that running work gives way "
      "inside a kernel; off: the driver's own"},
+    {"queue_priority", &Settings::queue_priority, 0, 1, kOfAmd, "0.2.0",
+     "on: hardware queues of clients above priority 0 get the high queue priority and those below it the low one, "
+     "when a client's priority changes and only then; each change interrupts all processes on the GPU for a time that "
+     "xschedctl acceptance --levers measures; off: as each program asks",
+     "on"},
 };
 
 // The row of a member.
@@ -103,14 +117,15 @@ consteval const SettingRow& RowOf(Type Settings::*member) {
   throw "a member of Settings without a row";
 }
 
+// The sections of the configuration file that have rows.
+inline constexpr std::string_view kSections[] = {"policy", kOfDevice, kOfAmd};
+
 // Null: there is none.
 const SettingRow* RowFrom(std::string_view key);
 
 // A setting's value, of whatever type: a lever's is 0 or 1.
 using Value = std::int64_t;
-inline constexpr Value kByVendor = -1;
-inline constexpr std::string_view kAuto = "auto";                   // of kByVendor
-inline constexpr std::string_view kLeverWords[] = {"off", "auto"};  // indexed by value
+inline constexpr Value kByVendor = -1;  // kAuto
 
 Value Get(const SettingRow& row, const Settings& settings);
 // On error the setting stays as it is; the error names the key and what may be given.
@@ -118,6 +133,6 @@ Result<void> Set(const SettingRow& row, Value value, Settings& settings);
 // "500", or the value's word if it has one.
 std::string Text(const SettingRow& row, Value value);
 // A lever's value; for another word, one that Set refuses.
-Value ValueOfWord(std::string_view word);
+Value ValueOfWord(const SettingRow& row, std::string_view word);
 
 }  // namespace xschedd::policy

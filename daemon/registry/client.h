@@ -13,6 +13,7 @@
 
 #include "common/latency.h"
 #include "common/priority.h"
+#include "daemon/policy/queue_priority.h"
 #include "daemon/policy/types.h"
 #include "daemon/registry/attachment.h"
 #include "daemon/registry/cgroups.h"
@@ -110,6 +111,13 @@ using PassedCounts = std::map<std::string, std::uint64_t>;
 // Per client; calls that match further rules count only in the ledger's total.
 inline constexpr std::size_t kMaxPassedRules = 64;
 
+// What became of the queue priority that the daemon wants (daemon/policy/queue_priority.h), as the client claims.
+struct QueuePriorityReport {
+  policy::QueuePriority priority = policy::QueuePriority::kProgram;
+  std::uint32_t queues = 0;
+  std::uint32_t in_force = 0;  // of these
+};
+
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
@@ -151,6 +159,7 @@ struct Client {
   std::uint64_t silent_since_ns = 0;
   std::uint64_t late_total = 0;  // bursts that finished after their deadline
   PassedCounts passed;           // as reported by the client
+  QueuePriorityReport queue_priority;
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
   TokenBucket memory_lines{kMemoryLinesPerSecond, 1};
 

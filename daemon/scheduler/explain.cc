@@ -11,6 +11,7 @@
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
 #include "daemon/scheduler/memory_words.h"
+#include "daemon/scheduler/queue_priority_words.h"
 #include "daemon/scheduler/share_owner.h"
 #include "daemon/scheduler/slice_words.h"
 
@@ -148,6 +149,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   explanation.benefit = client.effective.latency == Latency::kStrict
                             ? "it holds those below it whenever it is busy (latency=strict)"
                             : BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
+  explanation.queue_priority = QueuePriorityText(client, context.config.policy);
   return explanation;
 }
 

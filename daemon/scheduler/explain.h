@@ -53,6 +53,7 @@ struct Explanation {
   std::vector<ExplainedSpan> spans;    // oldest first
   std::string summary;
   std::string benefit;           // what it gains by holding those below (benefit_words.h)
+  std::string queue_priority;    // queue_priority_words.h
   std::vector<Remedy> remedies;  // most effective first
   PassedCounts passed;
 };

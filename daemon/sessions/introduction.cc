@@ -1,5 +1,6 @@
 #include "daemon/sessions/introduction.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/registry/limits.h"
@@ -32,6 +33,26 @@ Hints HintsOf(const v1::Hint& hint) {
   if (hint.has_priority()) hints.priority = hint.priority();
   if (hint.has_queue()) hints.queue = hint.queue();
   return hints;
+}
+
+QueuePriorityReport ReportOf(const v1::QueuePriorities& report) {
+  const policy::QueuePriority priority = report.priority() == v1::QUEUE_PRIORITY_HIGH ? policy::QueuePriority::kHigh
+                                         : report.priority() == v1::QUEUE_PRIORITY_LOW
+                                             ? policy::QueuePriority::kLow
+                                             : policy::QueuePriority::kProgram;
+  return {priority, report.queues(), std::min(report.queues(), report.in_force())};
+}
+
+v1::QueuePriority ToMessage(policy::QueuePriority priority) {
+  switch (priority) {
+    case policy::QueuePriority::kHigh:
+      return v1::QUEUE_PRIORITY_HIGH;
+    case policy::QueuePriority::kLow:
+      return v1::QUEUE_PRIORITY_LOW;
+    case policy::QueuePriority::kProgram:
+      break;
+  }
+  return v1::QUEUE_PRIORITY_UNSPECIFIED;
 }
 
 NewDevice DeviceOf(const v1::DeviceAttached& device) {

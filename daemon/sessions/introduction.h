@@ -13,6 +13,10 @@ namespace xschedd {
 Hints HintsOf(const v1::Hello& hello);
 Hints HintsOf(const v1::Hint& hint);
 
+// A priority that this daemon does not know counts as the program's.
+QueuePriorityReport ReportOf(const v1::QueuePriorities& report);
+v1::QueuePriority ToMessage(policy::QueuePriority priority);
+
 NewDevice DeviceOf(const v1::DeviceAttached& device);
 
 // Reads /proc of the peer. The connection keeps ownership of the channel.

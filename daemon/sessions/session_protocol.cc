@@ -8,6 +8,7 @@
 #include "daemon/registry/effective.h"
 #include "daemon/registry/effective_words.h"
 #include "daemon/registry/limits.h"
+#include "daemon/scheduler/queue_priority_words.h"
 #include "daemon/sessions/activity.h"
 #include "daemon/sessions/introduction.h"
 
@@ -151,7 +152,8 @@ void SessionProtocol::Register(const v1::Hello& hello) {
   FillConfiguration(client, *welcome.mutable_configuration());
   welcome.set_monotonic_ns(MonotonicNs());
   Send(std::move(answer));
-  sessions_.insert(this);
+  listed_as_ = client.id;
+  sessions_[listed_as_] = this;
   if (connection_->channel == nullptr) {
     Notice("this client is listed but never held: its connection has no shared memory");
   }
@@ -173,6 +175,8 @@ void SessionProtocol::FillConfiguration(const Client& client, v1::Configuration&
   for (std::string& entry : PassthroughOf(client, host_.core.Settings()))
     configuration.add_passthrough(std::move(entry));
   configuration.set_activity_interval_ms(host_.core.Settings().activity_interval_ms);
+  configuration.set_queue_priority(
+      ToMessage(policy::QueuePriorityOf(host_.core.Settings().policy, client.effective.priority)));
 }
 
 template <typename Action>
@@ -213,6 +217,9 @@ void SessionProtocol::HandleMessage(Client& client) {
     case v1::ClientMessage::kActivity:
       result = HandleActivity(client);
       break;
+    case v1::ClientMessage::kQueuePriorities:
+      TakeQueuePriorities(client);
+      break;
     case v1::ClientMessage::kHello:
       result = Fail("a second hello was ignored", "send one hello per session");
       break;
@@ -249,6 +256,15 @@ Result<void> SessionProtocol::HandleActivity(Client& client) {
   return std::move(counted.taken);
 }
 
+void SessionProtocol::TakeQueuePriorities(Client& client) {
+  const QueuePriorityReport report = ReportOf(message_.queue_priorities());
+  const bool was_refused = client.queue_priority.in_force < client.queue_priority.queues;
+  client.queue_priority = report;
+  if (report.in_force == report.queues || was_refused) return;
+  const std::string text = QueuePriorityText(client, host_.core.Settings().policy);
+  if (!text.empty()) host_.core.Refused(connection_->who, PeerName() + ": " + text);
+}
+
 void SessionProtocol::Notice(const std::string& text) {
   if (!text.empty() && !ended_ && outbox_.Notice(text)) connection_->Charge(cost::kMessageNs);
 }
@@ -276,7 +292,8 @@ void SessionProtocol::HandleWritten(bool ok) {
 void SessionProtocol::End(const grpc::Status& status) {
   if (ended_) return;
   ended_ = true;
-  sessions_.erase(this);
+  if (const auto listed = sessions_.find(listed_as_); listed != sessions_.end() && listed->second == this)
+    sessions_.erase(listed);
   for (Quotas::Holding* holding : {&client_, &queues_, &devices_, &memory_})
     holding->Reset();
   if (connection_ != nullptr) {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -27,8 +26,7 @@ class SessionStream {
 class SessionProtocol final : public ConfigurationSink {
  public:
   // `peer`: ServerContext::peer(). All references must outlive this.
-  SessionProtocol(Host& host, SessionStream& stream, std::set<ConfigurationSink*>& sessions, bool is_admin,
-                  std::string peer)
+  SessionProtocol(Host& host, SessionStream& stream, ConfigurationSinks& sessions, bool is_admin, std::string peer)
       : host_(host), stream_(stream), sessions_(sessions), is_admin_(is_admin), peer_(std::move(peer)) {}
 
   void Begin();
@@ -51,6 +49,7 @@ class SessionProtocol final : public ConfigurationSink {
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> HandleHint(Client& client);
   Result<void> HandleActivity(Client& client);
+  void TakeQueuePriorities(Client& client);
   // Runs `action` with one unit of the quota, which is returned if it fails.
   template <typename Action>
   Result<void> WithinQuota(QuotaKind kind, Quotas::Holding& holding, const Action& action);
@@ -66,7 +65,8 @@ class SessionProtocol final : public ConfigurationSink {
 
   Host& host_;
   SessionStream& stream_;
-  std::set<ConfigurationSink*>& sessions_;
+  ConfigurationSinks& sessions_;
+  std::uint64_t listed_as_ = 0;  // the client in sessions_ whose session this is; 0: none
   const bool is_admin_;
   const std::string peer_;
   std::shared_ptr<Connection> connection_;

@@ -15,7 +15,7 @@ namespace xschedd {
 template <typename Stream>
 class SessionReactor final : public Stream, private SessionStream {
  public:
-  SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, bool is_admin, std::string peer)
+  SessionReactor(Host& host, ConfigurationSinks& sessions, bool is_admin, std::string peer)
       : host_(host), protocol_(host, *this, sessions, is_admin, std::move(peer)) {
     host_.Post([this] { protocol_.Begin(); });
   }

@@ -12,10 +12,14 @@ grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* SessionService::S
   return new SessionReactor<Stream>(host_, sessions_, is_admin_, context->peer());
 }
 
-void SessionService::SendConfiguration() {
-  // Copied, because a session that ends removes itself from the set.
-  const std::vector<ConfigurationSink*> sessions(sessions_.begin(), sessions_.end());
-  for (ConfigurationSink* session : sessions)
+void SessionService::SendConfiguration(std::uint64_t client) {
+  if (client != 0) {
+    if (const auto found = sessions_.find(client); found != sessions_.end()) found->second->SendConfiguration();
+    return;
+  }
+  // Copied, because a session that ends removes itself.
+  const std::vector<ConfigurationSinks::value_type> sessions(sessions_.begin(), sessions_.end());
+  for (const auto& [id, session] : sessions)
     session->SendConfiguration();
 }
 

@@ -2,7 +2,8 @@
 // Thread rule: gRPC calls Session on its threads; everything else runs on the daemon's one thread.
 #pragma once
 
-#include <set>
+#include <cstdint>
+#include <map>
 
 #include "daemon/host.h"
 #include "session.grpc.pb.h"
@@ -15,6 +16,9 @@ class ConfigurationSink {
   virtual void SendConfiguration() = 0;
 };
 
+// The sessions that have said hello, by client.
+using ConfigurationSinks = std::map<std::uint64_t, ConfigurationSink*>;
+
 class SessionService final : public v1::ClientSession::CallbackService {
  public:
   // `is_admin`: serves admin.sock.
@@ -22,13 +26,13 @@ class SessionService final : public v1::ClientSession::CallbackService {
 
   grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* Session(grpc::CallbackServerContext* context) override;
 
-  // To every client, after a reload.
-  void SendConfiguration();
+  // To this client, if it has a session here; 0: to every client.
+  void SendConfiguration(std::uint64_t client);
 
  private:
   Host& host_;
   const bool is_admin_;
-  std::set<ConfigurationSink*> sessions_;  // that have said hello
+  ConfigurationSinks sessions_;
 };
 
 }  // namespace xschedd

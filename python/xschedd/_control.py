@@ -89,6 +89,7 @@ class Client(TypedDict):
     claim: Optional[Claim]
     memory_limit: Optional[MemoryLimit]
     latency: str
+    queue_priority: str
     weight: int
     late: int
     passed: list[Passed]

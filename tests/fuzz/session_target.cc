@@ -156,7 +156,7 @@ class World {
         slot.shim.Report(input.Byte() % 64, input.Flag());
         return Poll();
       case 9:
-        for (ConfigurationSink* session : std::vector(sessions_.begin(), sessions_.end()))
+        for (const auto& [client, session] : ConfigurationSinks(sessions_))
           session->SendConfiguration();
         return Poll();
       case 10: {  // any hello, but with the right token
@@ -205,7 +205,7 @@ class World {
   Connections connections_;
   CommandReader commands_;
   Host host_;
-  std::set<ConfigurationSink*> sessions_;
+  ConfigurationSinks sessions_;
   int adopted_ = -1;
   Slot slots_[3];
 };

@@ -21,6 +21,7 @@ int main() {
                                  {"min", row.min},
                                  {"max", row.max},
                                  {"is_lever", row.IsLever()},
+                                 {"on", row.on},
                                  {"may_be_vendors", row.MayBeVendors()},
                                  {"default", policy::Text(row, value)},
                                  {"since", row.since},

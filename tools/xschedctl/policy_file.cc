@@ -26,9 +26,9 @@ constexpr std::string_view kFileName = "50-policy.toml";
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kFileMode = 0644;
 constexpr std::string_view kHead =
-    "# Written by `xschedctl policy set --persist`, which keeps [policy] and [device] and no comments. A file of "
-    "conf.d\n"
-    "# with a later name overrides it.\n";
+    "# Written by `xschedctl policy set --persist`, which keeps [policy], [device] and [amd] and no comments. A "
+    "file of\n"
+    "# conf.d with a later name overrides it.\n";
 
 std::string Quoted(std::string_view word) {
   return '"' + std::string(word) + '"';
@@ -45,7 +45,8 @@ std::string KeyOf(const policy::SettingRow& row) {
 }
 
 bool IsOfPolicy(const std::string& key) {
-  return key == "policy" || key == "device" || key.starts_with("policy.") || key.starts_with("device.");
+  const std::string section = key.substr(0, key.find('.'));
+  return std::find(std::begin(policy::kSections), std::end(policy::kSections), section) != std::end(policy::kSections);
 }
 
 bool HasMore(const Config& config) {
@@ -80,7 +81,8 @@ Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolic
     }
   }
   std::string text(kHead);
-  for (const std::string section : {"policy", "device"}) {
+  for (const std::string_view name : policy::kSections) {
+    const std::string section(name);
     std::string lines;
     for (const auto& [key, value] : values)
       if (key.starts_with(section + ".")) lines += key.substr(section.size() + 1) + " = " + value + "\n";

@@ -17,15 +17,14 @@ std::string OptionOf(const policy::SettingRow& row) {
 }
 
 std::string Placeholder(const policy::SettingRow& row) {
-  if (row.IsLever()) return fmt::format("{}|{}", policy::kLeverWords[0], policy::kLeverWords[1]);
+  if (row.IsLever()) return fmt::format("{}", fmt::join(row.Words(), "|"));
   if (ParseTimeOf(row.key) != nullptr) return "T";
   if (UnitOf(row.key) == "%") return "PERCENT";
   return row.MayBeVendors() ? fmt::format("N|{}", policy::kAuto) : "N";
 }
 
 std::string HelpOf(const policy::SettingRow& row) {
-  const bool is_policys = row.owner != policy::kOfAll && row.owner != policy::kOfDevice;
-  return is_policys ? fmt::format("{}: {}", row.owner, row.help) : std::string(row.help);
+  return policy::NameFrom(row.owner) ? fmt::format("{}: {}", row.owner, row.help) : std::string(row.help);
 }
 
 Result<policy::Value> ParseSetting(const policy::SettingRow& row, const std::string& text) {
@@ -33,7 +32,7 @@ Result<policy::Value> ParseSetting(const policy::SettingRow& row, const std::str
   if (row.MayBeVendors() && (text == policy::kAuto || text == "vendor")) return policy::kByVendor;
   if (row.IsLever()) {
     policy::Settings settings;
-    const policy::Value value = policy::ValueOfWord(text);
+    const policy::Value value = policy::ValueOfWord(row, text);
     if (Result<void> known = policy::Set(row, value, settings); !known) return tl::unexpected<Error>(known.error());
     return value;
   }

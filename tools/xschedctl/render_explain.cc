@@ -94,7 +94,8 @@ std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, 
   text += OneLine(answer.summary()) + "\n";
   if (answer.claim().labels_size() > 0)
     text += "labels of its claim: " + OneLine(LabelsText(answer.claim().labels())) + "\n";
-  if (!answer.benefit().empty()) text += OneLine(answer.benefit()) + "\n";
+  for (const std::string& line : {answer.benefit(), answer.queue_priority()})
+    if (!line.empty()) text += OneLine(line) + "\n";
   if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
   if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);
   if (answer.held_size() > 0) text += "\nthe last holds:\n" + RenderSpans(answer, style);

@@ -73,12 +73,23 @@ struct ToProto {
       entry->set_count(count);
     }
   }
+  void operator()(const QueuePrioritiesMessage& message) const {
+    v1::QueuePriorities* priorities = out->mutable_queue_priorities();
+    priorities->set_priority(message.priority == QueuePriority::kHigh  ? v1::QUEUE_PRIORITY_HIGH
+                             : message.priority == QueuePriority::kLow ? v1::QUEUE_PRIORITY_LOW
+                                                                       : v1::QUEUE_PRIORITY_UNSPECIFIED);
+    priorities->set_queues(message.report.queues);
+    priorities->set_in_force(message.report.in_force);
+  }
 };
 
 SessionConfiguration FromProto(const v1::Configuration& proto) {
   SessionConfiguration configuration;
   configuration.passthrough.assign(proto.passthrough().begin(), proto.passthrough().end());
   configuration.activity_interval_ms = proto.activity_interval_ms();
+  // One that this client does not know is the program's.
+  if (proto.queue_priority() == v1::QUEUE_PRIORITY_HIGH) configuration.queue_priority = QueuePriority::kHigh;
+  if (proto.queue_priority() == v1::QUEUE_PRIORITY_LOW) configuration.queue_priority = QueuePriority::kLow;
   return configuration;
 }
 

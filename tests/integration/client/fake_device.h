@@ -115,6 +115,7 @@ class FakeDevice {
             },
         .kernel_name = [](const shim::KernelRef&, void*) -> const char* { return "a_kernel"; },
         .set_time_slice = nullptr,
+        .set_queue_priority = nullptr,
         .kept_by_pools = nullptr,
         .trim_pools = nullptr,
     };

@@ -2,12 +2,12 @@
 // tests/integration/daemon.
 #include <deque>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "daemon/scheduler/queue_priority_words.h"
 #include "daemon/sessions/session_reactor.h"
 #include "tests/catch.h"
 #include "tests/fake_stream.h"
@@ -92,7 +92,7 @@ struct SessionWorld : test::Services {
 
   UniqueFd peer;
   UniqueFd grpc_end;
-  std::set<ConfigurationSink*> sessions;
+  ConfigurationSinks sessions;
   Session* session = nullptr;
 };
 
@@ -107,6 +107,53 @@ v1::ClientMessage Passed(const std::string& rule, int count = 1) {
 }
 
 }  // namespace
+
+TEST_CASE("a client is told the priority of its hardware queues when it changes, and its answer is kept") {
+  SessionWorld world;
+  const auto wanted = [&] { return world.session->said.back().configuration().queue_priority(); };
+  world.core.OnConfigured([&](std::uint64_t client) {
+    for (const auto& [id, one] : ConfigurationSinks(world.sessions))
+      if (client == 0 || client == id) one->SendConfiguration();
+  });
+  world.Begin();
+  world.SayHello();
+  Client& client = world.OnlyClient();
+  const auto set_priority = [&](int priority) {
+    const std::size_t before = world.session->said.size();
+    world.core.SetPriority({&client}, priority, Actor{});
+    world.Written();
+    return world.session->said.size() - before;
+  };
+  CHECK(set_priority(5) == 0);  // off
+  policy::Settings settings = world.core.Settings().policy;
+  settings.queue_priority = true;
+  world.core.SetPolicy(settings, Actor{});
+  world.Written();
+  CHECK(wanted() == v1::QUEUE_PRIORITY_HIGH);
+  CHECK(set_priority(6) == 0);  // still high
+  CHECK(set_priority(-1) == 1);
+  CHECK(wanted() == v1::QUEUE_PRIORITY_LOW);
+  CHECK(set_priority(0) == 1);
+  CHECK(wanted() == v1::QUEUE_PRIORITY_UNSPECIFIED);
+  CHECK(set_priority(7) == 1);
+  CHECK(wanted() == v1::QUEUE_PRIORITY_HIGH);
+
+  client.runtime = "HIP 7.2.4";
+  CHECK(QueuePriorityText(client, settings) == "queue priority high, not reported by the client so far");
+  v1::ClientMessage report;
+  v1::QueuePriorities& queues = *report.mutable_queue_priorities();
+  queues.set_priority(v1::QUEUE_PRIORITY_HIGH);
+  queues.set_queues(4);
+  queues.set_in_force(9);
+  world.Receive(report);
+  CHECK(QueuePriorityText(client, settings) == "queue priority high on 4 hardware queues");
+  queues.set_in_force(1);
+  world.Receive(report);
+  CHECK(QueuePriorityText(client, settings) ==
+        "queue priority high on 1 of 4 hardware queues: the runtime refuses it on the others");
+  client.runtime = "CUDA 13.0";
+  CHECK(QueuePriorityText(client, settings).empty());
+}
 
 TEST_CASE("a session on a closed connection ends, whenever that is noticed") {
   SessionWorld world;
@@ -127,7 +174,7 @@ TEST_CASE("a session on a closed connection ends, whenever that is noticed") {
     world.connections.CloseAll();
     CHECK(world.core.Clients().Clients().empty());
     const std::size_t before = world.session->said.size();
-    for (ConfigurationSink* one : std::set(world.sessions))
+    for (const auto& [id, one] : ConfigurationSinks(world.sessions))
       one->SendConfiguration();
     CHECK(world.session->said.size() == before);
     world.Receive(v1::ClientMessage());
@@ -196,7 +243,7 @@ TEST_CASE("a session ends with the reason when the user's memory quota is used u
   CHECK_FALSE(world.session->is_finished);
   // What must arrive, and is not read, is not.
   for (int i = 0; i < 60 && !world.session->is_finished; ++i) {
-    for (ConfigurationSink* one : std::set(world.sessions))
+    for (const auto& [id, one] : ConfigurationSinks(world.sessions))
       one->SendConfiguration();
     world.Poll();
   }

@@ -19,6 +19,7 @@ import needs  # noqa: E402
 
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/explanation/shim.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'hsa_amd_profiling_get_dispatch_time',
+         'hsa_amd_queue_set_priority', 'hsa_queue_create', 'hsa_queue_destroy',
          '__hipRegisterFatBinary', 'ioctl',
          'nvmlDeviceGetMemoryInfo', 'nvmlDeviceGetMemoryInfo_v2', 'rsmi_dev_memory_total_get', 'rsmi_dev_memory_usage_get',
          'amdsmi_get_gpu_memory_total', 'amdsmi_get_gpu_memory_usage', 'amdsmi_get_gpu_vram_usage'}

@@ -66,6 +66,7 @@ class FakeVendor {
         [](int mode) { return std::exchange(current->capture_mode, mode); },
         [](const KernelRef&, void*) -> const char* { return nullptr; },
         nullptr,
+        nullptr,
         [](int) { return current->kept_by_pools; },
         [](int) { current->kept_by_pools = current->pools_must_keep; }};
     return &vendor;

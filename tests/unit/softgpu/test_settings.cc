@@ -73,10 +73,17 @@ TEST_CASE("ROCR_VISIBLE_DEVICES chooses and orders the devices") {
 
 TEST_CASE("an error names the wrong value and what is expected") {
   const std::map<std::string, std::string> wrong = {
-      {"SOFTGPU_DEVICES", "0"},        {"SOFTGPU_CUS", "many"}, {"SOFTGPU_CLOCK_SCALE", "-1"},
-      {"SOFTGPU_JITTER", "100"},       {"SOFTGPU_BDF", "zz"},   {"SOFTGPU_ISA", "sm_90"},
-      {"SOFTGPU_SEED", "1x"},          {"SOFTGPU_NAME", "a/b"}, {"SOFTGPU_VRAM_MB", "1"},
+      {"SOFTGPU_DEVICES", "0"},
+      {"SOFTGPU_CUS", "many"},
+      {"SOFTGPU_CLOCK_SCALE", "-1"},
+      {"SOFTGPU_JITTER", "100"},
+      {"SOFTGPU_BDF", "zz"},
+      {"SOFTGPU_ISA", "sm_90"},
+      {"SOFTGPU_SEED", "1x"},
+      {"SOFTGPU_NAME", "a/b"},
+      {"SOFTGPU_VRAM_MB", "1"},
       {"SOFTGPU_LATE_BARRIERS", "-1"},
+      {"SOFTGPU_REFUSE_QUEUE_PRIORITIES", "2"},
   };
   for (const auto& [name, value] : wrong) {
     const SettingsResult r = with({{name, value}});

@@ -16,9 +16,9 @@ TEST_CASE("each record is one line of JSON") {
   const std::string path = prefix + "." + std::to_string(getpid()) + ".jsonl";
   softgpu::Trace trace;
   trace.open(prefix);
-  trace.write({"kernel", "_Z4gemmPf", 1, 2, 40, 10, 20, 30});
-  trace.write({"kernel", "odd\"name\\\n", 0, 0, 1, 1, 2, 3});
-  trace.write({"kernel", std::string(10'000, 'x').c_str(), 0, 0, 1, 1, 2, 3});
+  trace.write({"kernel", "_Z4gemmPf", 1, 2, 40, "high", 10, 20, 30});
+  trace.write({"kernel", "odd\"name\\\n", 0, 0, 1, nullptr, 1, 2, 3});
+  trace.write({"kernel", std::string(10'000, 'x').c_str(), 0, 0, 1, nullptr, 1, 2, 3});
   std::ifstream file(path);
   std::string line;
   REQUIRE(std::getline(file, line));
@@ -42,5 +42,5 @@ TEST_CASE("each record is one line of JSON") {
 TEST_CASE("without a prefix nothing is written") {
   softgpu::Trace trace;
   trace.open("");
-  trace.write({"kernel", "k", 0, 0, 1, 1, 2, 3});
+  trace.write({"kernel", "k", 0, 0, 1, nullptr, 1, 2, 3});
 }

@@ -19,7 +19,7 @@ TEST_CASE("the shown text of a setting can be typed") {
     CHECK(!ParseSetting(row, "much"));
     CHECK(!ParseSetting(row, "-1"));
     CHECK(ParseSetting(row, "vendor").has_value() == row.MayBeVendors());
-    CHECK(ParseSetting(row, "auto").has_value() == (row.MayBeVendors() || row.IsLever()));
+    CHECK(ParseSetting(row, "auto").has_value() == (row.MayBeVendors() || (row.IsLever() && row.on == "auto")));
     CHECK(OptionOf(row).find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos);
   }
 }

@@ -67,6 +67,7 @@ const Vendor kVendor = {
     [](const KernelRef&, void*) -> const char* { return nullptr; },
     nullptr,
     nullptr,
+    nullptr,
     nullptr};
 
 // ---- a tracked client with a session; never freed

@@ -78,7 +78,8 @@ class CopyEngine {
       s.job.move();
       sleep_until(booking.end_ns);
       last_end_ns_ = booking.end_ns;
-      rt.trace.write({"copy", s.job.name, device_, engine_, 0, booking.arrival_ns, booking.start_ns, booking.end_ns});
+      rt.trace.write(
+          {"copy", s.job.name, device_, engine_, 0, nullptr, booking.arrival_ns, booking.start_ns, booking.end_ns});
       if (s.job.completion.handle != 0) Signal::from(s.job.completion)->complete(booking.start_ns, booking.end_ns);
     }
   }

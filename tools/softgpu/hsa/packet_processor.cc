@@ -160,7 +160,7 @@ void Queue::process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_
   }
   sleep_until(booking.end_ns);
   last_end_ns_ = booking.end_ns;
-  rt.trace.write({kernel->is_blit ? "blit" : "kernel", d.name, agent_->ordinal, ordinal_, booking.units,
+  rt.trace.write({kernel->is_blit ? "blit" : "kernel", d.name, agent_->ordinal, ordinal_, booking.units, priority(),
                   booking.arrival_ns, booking.start_ns, booking.end_ns});
   if (ends_in_fault(*kernel)) {
     if (on_error_ != nullptr)

@@ -72,6 +72,11 @@ void Queue::ring_doorbell(uint64_t last_packet) {
   doorbell_rung_.notify();
 }
 
+const char* Queue::priority() const {
+  constexpr const char* kNames[] = {"low", "normal", "high"};
+  return kNames[priority_.load(std::memory_order_relaxed)];
+}
+
 // Waits for the packet at `index`; false when the queue is to stop.
 bool Queue::next_packet(uint64_t index) {
   const auto ready = [&] {
@@ -158,8 +163,12 @@ SOFTGPU_API hsa_status_t hsa_amd_queue_cu_set_mask(const hsa_queue_t* queue, uin
   return HSA_STATUS_SUCCESS;
 }
 
-// Accepted without effect, as on current ROCm.
-SOFTGPU_API hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t*, hsa_amd_queue_priority_t) {
+SOFTGPU_API hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
+  if (queue == nullptr) return HSA_STATUS_ERROR_INVALID_QUEUE;
+  if (priority > HSA_AMD_QUEUE_PRIORITY_HIGH) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+  const Runtime* rt = runtime();
+  if (rt != nullptr && rt->settings.refuses_queue_priorities) return HSA_STATUS_ERROR_INVALID_QUEUE;
+  Queue::from(queue)->set_priority(priority);
   return HSA_STATUS_SUCCESS;
 }
 SOFTGPU_API hsa_status_t hsa_amd_profiling_set_profiler_enabled(hsa_queue_t*, int) {

@@ -44,6 +44,9 @@ class Queue {
   // Limits the queue to as many compute units as the mask has bits set; which ones is not modelled.
   void limit_compute_units(uint32_t count) { compute_unit_limit_.store(count, std::memory_order_relaxed); }
 
+  // Only shown: as on a GPU whose other queues have no work, it changes nothing.
+  void set_priority(hsa_amd_queue_priority_t priority) { priority_.store(priority, std::memory_order_relaxed); }
+
   hsa_queue_t* handle() { return &abi_.queue.hsa_queue; }
   std::atomic_ref<uint64_t> write_index() {
     return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(abi_.queue.write_dispatch_id));
@@ -57,6 +60,7 @@ class Queue {
   ~Queue() = default;
 
   void run();
+  const char* priority() const;
   bool next_packet(uint64_t index);
   void process(Packet& packet, uint64_t published_ns);
   void process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_t ready_ns);
@@ -78,6 +82,7 @@ class Queue {
   ErrorCallback on_error_ = nullptr;
   void* on_error_data_ = nullptr;
   std::atomic<uint32_t> compute_unit_limit_{UINT32_MAX};
+  std::atomic<int> priority_{HSA_AMD_QUEUE_PRIORITY_NORMAL};
 
   std::mutex ring_lock_;                // guards published_ns_
   std::vector<uint64_t> published_ns_;  // when each packet in the ring was announced by the doorbell

@@ -151,6 +151,7 @@ SettingsResult settings_from_environment() {
   s.seed = reader.integer("SOFTGPU_SEED", s.seed, 0, UINT64_MAX);
   s.jitter_percent = reader.real("SOFTGPU_JITTER", s.jitter_percent, 0, 99);
   s.late_barriers_us = reader.integer("SOFTGPU_LATE_BARRIERS", s.late_barriers_us, 0, 1'000'000);
+  s.refuses_queue_priorities = reader.integer("SOFTGPU_REFUSE_QUEUE_PRIORITIES", 0, 0, 1) != 0;
   s.durations_path = reader.text("SOFTGPU_DURATIONS", "");
   s.trace_prefix = reader.text("SOFTGPU_TRACE", "");
   s.kernel_libraries = split(reader.text("SOFTGPU_KERNELS", ""), ':');

@@ -30,6 +30,7 @@ struct Settings {
   uint64_t seed = 0;                          // SOFTGPU_SEED
   double jitter_percent = 0.0;                // SOFTGPU_JITTER
   uint64_t late_barriers_us = 0;              // SOFTGPU_LATE_BARRIERS
+  bool refuses_queue_priorities = false;      // SOFTGPU_REFUSE_QUEUE_PRIORITIES
   std::string durations_path;                 // SOFTGPU_DURATIONS
   std::string trace_prefix;                   // SOFTGPU_TRACE
   std::vector<std::string> kernel_libraries;  // SOFTGPU_KERNELS

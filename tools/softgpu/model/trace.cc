@@ -39,11 +39,13 @@ void Trace::write(const TraceRecord& r) {
   const int fd = fd_.load(std::memory_order_relaxed);
   if (fd < 0) return;
   char line[4096];
-  const int size = std::snprintf(
-      line, sizeof line,
-      "{\"pid\":%d,\"device\":%u,\"queue\":%u,\"kind\":\"%s\",\"name\":\"%s\",\"arrival_ns\":%" PRIu64
-      ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"cus\":%u}\n",
-      getpid(), r.device, r.queue, r.kind, json_safe(r.name).c_str(), r.arrival_ns, r.start_ns, r.end_ns, r.units);
+  const int size =
+      std::snprintf(line, sizeof line,
+                    "{\"pid\":%d,\"device\":%u,\"queue\":%u,\"kind\":\"%s\",\"name\":\"%s\",\"arrival_ns\":%" PRIu64
+                    ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"cus\":%u%s%s%s}\n",
+                    getpid(), r.device, r.queue, r.kind, json_safe(r.name).c_str(), r.arrival_ns, r.start_ns, r.end_ns,
+                    r.units, r.priority != nullptr ? ",\"priority\":\"" : "", r.priority != nullptr ? r.priority : "",
+                    r.priority != nullptr ? "\"" : "");
   if (::write(fd, line, static_cast<size_t>(size)) != size) {
     std::fprintf(stderr, "softgpu: the trace ends here: %s; free some space\n", std::strerror(errno));
     fd_.store(-1, std::memory_order_relaxed);

@@ -15,7 +15,8 @@ struct TraceRecord {
   const char* name;
   uint32_t device;
   uint32_t queue;
-  uint32_t units;  // compute units held; 0 for copies
+  uint32_t units;        // compute units held; 0 for copies
+  const char* priority;  // the queue's, as it was set: "low", "normal" or "high"; null for copies
   uint64_t arrival_ns;
   uint64_t start_ns;
   uint64_t end_ns;
