@@ -66,11 +66,11 @@ void ReadSettings(ConfigReader& reader, const toml::table& table, std::string_vi
     if (row.Section() != section) continue;
     std::uint32_t number = 0;
     if (row.MayBeVendors() && table[row.key].value<std::string_view>() == policy::kAuto) {
-      policy::Set(row, policy::kByVendor, settings);
+      (void)policy::Set(row, policy::kByVendor, settings);  // always allowed
     } else if (row.IsLever()) {
       ReadLever(reader, table, row, settings);
     } else if (reader.Number(table, row.key, row.Range(), number)) {
-      policy::Set(row, number, settings);
+      (void)policy::Set(row, number, settings);  // it is in range
     }
   }
 }
