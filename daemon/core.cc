@@ -297,7 +297,7 @@ void Core::TakePolicyPlaces(const Config& files) {
   for (const policy::SettingRow& row : policy::kSettings) {
     const policy::Value value = policy::Get(row, config_.policy);
     if (value != policy::Get(row, files.policy)) continue;
-    policy::Set(row, value, file_policy_);
+    (void)policy::Set(row, value, file_policy_);  // it is in force
     take(std::string(row.Section()) + "." + std::string(row.key));
   }
   config_.files = files.files;

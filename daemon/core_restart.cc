@@ -83,7 +83,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   client.runtime = std::move(fresh.runtime);
   client.route = std::move(fresh.route);
   client.version = std::move(fresh.version);
-  registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
+  (void)registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
   UpdateEffective(client, "hints of its session after the restart");
   UpdateGroup(client);
   journal_.Reconnected(client);

@@ -261,7 +261,7 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   settings.name = *name;
   for (const policy::SettingRow& row : policy::kSettings) {
     // A value out of range keeps the default.
-    if (const auto value = FindSetting(row, saved); value && *value) policy::Set(row, **value, settings);
+    if (const auto value = FindSetting(row, saved); value && *value) (void)policy::Set(row, **value, settings);
   }
   return settings;
 }
@@ -270,7 +270,7 @@ policy::Settings AfterRestart(const policy::Settings& live, const policy::Settin
   policy::Settings settings = now;
   if (then.name == now.name) settings.name = live.name;
   for (const policy::SettingRow& row : policy::kSettings) {
-    if (policy::Get(row, then) == policy::Get(row, now)) policy::Set(row, policy::Get(row, live), settings);
+    if (policy::Get(row, then) == policy::Get(row, now)) (void)policy::Set(row, policy::Get(row, live), settings);
   }
   return settings;
 }

@@ -1,5 +1,6 @@
 // `xschedctl policy get` and `policy set`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

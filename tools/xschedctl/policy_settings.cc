@@ -1,6 +1,7 @@
 #include "tools/xschedctl/policy_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>

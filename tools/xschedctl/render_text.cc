@@ -1,6 +1,7 @@
 #include "tools/xschedctl/render_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // The cache of callers' runtimes: what is stored is found, and threads that store in the same slot at once never leave
 // the parts of two answers behind.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <thread>
 #include <vector>
 
 #include "client-shim/hip/runtime_cache.h"
+#include "tests/catch.h"
 
 using xschedd::shim::ElfObject;
 using xschedd::shim::hip::RuntimeCache;

@@ -1,6 +1,7 @@
 // `fleet`: a trace of jobs on the nodes of a fleet, with GPUs of their own and shared.
 // docs/contributing/fleet-simulator.md. Thread rule: main thread; Compare starts others.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <ctime>

@@ -1,6 +1,7 @@
 #include "tools/bench/simulate/fields.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

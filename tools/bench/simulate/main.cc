@@ -1,6 +1,7 @@
 // `simulate`: replays workloads through the daemon's policies in virtual time and prints the results of each class
 // beside those of the same workload unscheduled. docs/contributing/simulator.md. Thread rule: one thread.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <chrono>

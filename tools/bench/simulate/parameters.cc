@@ -1,6 +1,7 @@
 #include "tools/bench/simulate/parameters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/parse_number.h"
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <bit>
+#include <type_traits>
 
 namespace softgpu {
 
@@ -31,7 +32,9 @@ Queue* Queue::create(Agent& agent, uint32_t packets, hsa_queue_type32_t type, Er
   }
   q->doorbell_ = make_signal(0);
   q->doorbell_->abi.kind = AMD_SIGNAL_KIND_DOORBELL;
-  q->doorbell_->abi.queue_ptr = &q->abi_.queue;
+  // From ROCm 6.4 on its type is amd_queue_v2_t, which begins like this one; there is room for all of it.
+  auto& queue_ptr = q->doorbell_->abi.queue_ptr;
+  queue_ptr = reinterpret_cast<std::remove_reference_t<decltype(queue_ptr)>>(&q->abi_.queue);
   q->doorbell_->doorbell_of = q;
   hsa_queue_t& h = q->abi_.queue.hsa_queue;
   h.type = type;
