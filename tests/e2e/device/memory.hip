@@ -167,7 +167,12 @@ void accounting() {
   REQUIRE(before - after >= 64u << 20);
   hipPointerAttribute_t attributes;
   HIP(hipPointerGetAttributes(&attributes, device));
-  REQUIRE(attributes.memoryType == hipMemoryTypeDevice && attributes.device == 0);
+#if HIP_VERSION_MAJOR >= 6
+  const hipMemoryType kind = attributes.type;
+#else
+  const hipMemoryType kind = attributes.memoryType;
+#endif
+  REQUIRE(kind == hipMemoryTypeDevice && attributes.device == 0);
   HIP(hipFree(device));
   void* impossible = nullptr;
   REQUIRE(hipMalloc(&impossible, total + (1u << 30)) == hipErrorOutOfMemory);
