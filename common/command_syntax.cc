@@ -41,6 +41,11 @@ CLI::Option* Add(CLI::App& app, const std::string& names, Value& value, const st
   return option;
 }
 
+// From CLI11 2.5 on it would make one paragraph of a table.
+void KeepLines(auto& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); }) formatter.enable_footer_formatting(false);
+}
+
 OptionDescription DescribeOption(const CLI::Option& option) {
   OptionDescription description;
   for (const std::string& name : option.get_lnames())
@@ -139,6 +144,7 @@ void CommandSyntax::AllowCommand() {
 
 void CommandSyntax::SetFooter(const std::string& text) {
   state_->app->footer(text);
+  KeepLines(*state_->app->get_formatter());
 }
 
 void CommandSyntax::SetVersion(const std::string& text) {

@@ -15,6 +15,8 @@ import unittest
 
 CTL, DAEMON, NRI, ROOT, MESON, BUILD = *sys.argv[1:4], pathlib.Path(sys.argv[4]), *sys.argv[5:7]
 PAGES = ROOT / "docs/man"
+sys.path.append(str(ROOT / "tests/integration/xschedctl"))
+import help_text  # noqa: E402
 
 
 def run(*command):
@@ -46,11 +48,7 @@ def entries(text):
 def help_of(program, *command):
     """The options and subcommands that --help lists."""
     said = run(program, *command, "--help").stdout
-    options = set()
-    for line in re.findall(r"^  (-\S+)", said, re.MULTILINE):
-        options |= set(line.split(","))
-    inner = said.split("Subcommands:\n")[1].split("\n\n")[0] if "Subcommands:\n" in said else ""
-    return options, re.findall(r"^  (\S+)", inner, re.MULTILINE), said
+    return help_text.options(said), help_text.subcommands(said), said
 
 
 def commands(*path):

@@ -12,6 +12,7 @@ import sys
 import unittest
 
 import ctl_world
+import help_text
 from ctl_world import WithDaemon, WithFolder
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -23,8 +24,7 @@ COLOUR = re.compile(r"\x1b\[\d+m")
 
 class Words(WithFolder):
     def options(self, *command):
-        said = self.ctl(*command, "--help").stdout
-        return set(re.findall(r"(--[a-z-]+)", "\n".join(re.findall(r"^  (\S+)", said, re.MULTILINE))))
+        return help_text.options(self.ctl(*command, "--help").stdout)
 
     def test_the_same_selectors_everywhere(self):
         for command in BY_SELECTOR:
@@ -66,8 +66,7 @@ class Words(WithFolder):
         # The newest record is in docs/results, or else in the archive.
         made = [*sorted(ROOT.glob("docs/archive/*/sessions.md")), *ROOT.glob("docs/results/sessions.md")]
         recorded = made[-1].read_text()
-        inner = self.ctl("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
-        for name in set(re.findall(r"^  (\S+)", inner, re.MULTILINE)):
+        for name in help_text.subcommands(self.ctl("--help").stdout):
             self.assertRegex(recorded, rf"(?m)^\$ xschedctl {name}\b", "record the sessions again: tools/sessions/record")
 
     def test_run_shows_what_it_would_start(self):

@@ -18,6 +18,8 @@ import tempfile
 import time
 import unittest
 
+import help_text
+
 CTL, DAEMON = (os.path.abspath(path) for path in sys.argv[1:3])
 DEADLINE_S = 120
 
@@ -28,11 +30,7 @@ def run(*command, **options):
 
 def help_of(*command):
     said = run(CTL, *command, "--help").stdout
-    options = set()
-    for line in re.findall(r"^  (-\S+)", said, re.MULTILINE):
-        options |= set(line.split(","))
-    inner = said.split("Subcommands:\n")[1].split("\n\n")[0] if "Subcommands:\n" in said else ""
-    return options, re.findall(r"^  (\S+)", inner, re.MULTILINE)
+    return help_text.options(said), help_text.subcommands(said)
 
 
 def commands(*path):
@@ -43,8 +41,7 @@ def commands(*path):
 
 
 def policies():
-    line = next(line for line in run(DAEMON, "--help").stdout.splitlines() if "--policy" in line)
-    return set(re.findall(r'"(\w+)"', line))
+    return set(re.findall(r'"(\w+)"', help_text.option_text(run(DAEMON, "--help").stdout, "--policy")))
 
 
 class Bash(unittest.TestCase):

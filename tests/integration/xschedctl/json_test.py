@@ -13,6 +13,7 @@ import sys
 import unittest
 
 import ctl_world
+import help_text
 from ctl_world import WithDaemon, WithFolder
 
 try:
@@ -92,9 +93,7 @@ class Answers(WithDaemon):
             self.commands |= {name, *self.listed(name)}
 
     def listed(self, *path):
-        said = self.ctl(*path, "--help").stdout
-        inner = said.split("Subcommands:\n")[1].split("\n\n")[0] if "Subcommands:\n" in said else ""
-        return re.findall(r"^  (\S+)", inner, re.MULTILINE)
+        return help_text.subcommands(self.ctl(*path, "--help").stdout)
 
     def test_each_command(self):
         high, low = self.held_pair()
