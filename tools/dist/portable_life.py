@@ -103,7 +103,8 @@ class Portable(life.Life):
 
     def moves(self, packages):
         """A running program goes on, and is a client of the other package's daemon, which knows no setting of the old one."""
-        run("sh", "-c", f"apt-get install -y -q --no-install-recommends {packages}")
+        # The administrator's settings stay, also where the packages are of different releases.
+        run("sh", "-c", f"apt-get install -y -q --no-install-recommends -o Dpkg::Options::=--force-confold {packages}")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
         expect(self.client("preloaded.py")["priority_effective"] == 20, "its hint is lost")
         expect(self.program.ask("launch").split()[0] == "0", "the program cannot launch")
