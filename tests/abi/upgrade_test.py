@@ -29,7 +29,7 @@ CAPACITY = 8 << 20
 HEADER, SLOT = struct.Struct("<8sII"), struct.Struct("<QQII")
 MAGIC, FORMAT = b"XSDSTATE", 1
 CHANNEL, OLD_ID, NEXT_ID = 7, 41, 100
-NEWER = r"^\s*1[12]: \d+$"  # fields that the first release did not have
+NEWER = r"^\s*(1[12]: \d+|13 \{\n[^}]*\})$"  # fields that the first release did not have
 
 
 def proto(how, data):
