@@ -25,7 +25,7 @@ namespace xschedd {
 inline constexpr std::size_t kMaxEndedClaims = 1'024;
 inline constexpr std::size_t kMaxEndReasonBytes = 128;
 inline constexpr std::size_t kClaimSeries = 20;
-inline constexpr std::uint64_t kSeriesKeptMs = 5 * 60 * 1'000;
+inline constexpr std::uint64_t kSeriesKeptMs = std::uint64_t{5} * 60 * 1'000;
 
 struct ClaimAccount {
   ClaimPtr claim;  // as last put
