@@ -163,7 +163,7 @@ std::uint64_t Agent::DoDue(std::uint64_t now_ns) {
   until_ns = std::min(until_ns, WatchTrackers(now_ns));
   until_ns = std::min(until_ns, RenewBusy(now_ns));
   until_ns = std::min(until_ns, KeepSlices(now_ns));
-  until_ns = std::min(until_ns, KeepQueuePriority(now_ns));
+  KeepQueuePriority(now_ns);
   return std::min(until_ns, SendDueActivity(now_ns));
 }
 

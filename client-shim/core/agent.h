@@ -76,11 +76,11 @@ class Agent {
   // Sets the time slice that the board wants. While a slot is busy this comes due with each renewal, so that it causes
   // no wake-up of its own.
   std::uint64_t KeepSlices(std::uint64_t now_ns);
-  // Gives the process's hardware queues the priority that the daemon wants, once, and reports how many have it. While
-  // something is busy it counts again with the renewals, because the program may have made more queues.
-  std::uint64_t KeepQueuePriority(std::uint64_t now_ns);
   std::uint64_t SendDueActivity(std::uint64_t now_ns);
 
+  // Gives the process's hardware queues the priority that the daemon wants, once, and reports how many have it. Counts
+  // again every second in which the agent is awake, as it is while something is busy: the program may have made more.
+  void KeepQueuePriority(std::uint64_t now_ns);
   std::uint64_t TickTrackers(std::uint64_t now_ns);
   // Every call of the runtime on the agent's thread is made in here. None is made once the process exits.
   template <typename Body>

@@ -77,17 +77,15 @@ void Agent::ReportSlices() {
              "driver makes them in another way)");
 }
 
-std::uint64_t Agent::KeepQueuePriority(std::uint64_t now_ns) {
+void Agent::KeepQueuePriority(std::uint64_t now_ns) {
   const auto set = client_->GetVendor().set_queue_priority;
-  if (set == nullptr) return kNever;
+  if (set == nullptr) return;
   // Not bound to the lease, which is renewed for gates only: without a session, or its daemon, it ends.
   const bool has_daemon = stream_ != nullptr || session_kept_until_ns_ != 0;
   const bool is_valid = has_daemon && session_ != nullptr && session_->IsAlive() && !client_->HasGivenUp();
   const QueuePriority wanted = is_valid ? wanted_queue_priority_ : QueuePriority::kProgram;
-  const bool is_set = set_queue_priority_ != QueuePriority::kProgram;
-  if (wanted == QueuePriority::kProgram && !is_set) return kNever;
-  if (wanted == set_queue_priority_ && now_ns < queue_priority_due_ns_)
-    return is_renewing_.load(std::memory_order_relaxed) ? queue_priority_due_ns_ : kNever;
+  const bool is_set = wanted == set_queue_priority_;
+  if (is_set && (wanted == QueuePriority::kProgram || now_ns < queue_priority_due_ns_)) return;
   QueuePriorityReport report{};
   // It calls the driver, which must not happen once the process exits.
   InRuntime([&] { report = set(wanted); });
@@ -98,8 +96,6 @@ std::uint64_t Agent::KeepQueuePriority(std::uint64_t now_ns) {
     stream_->Send(message);
   }
   queue_priority_due_ns_ = now_ns + kCountQueuesNs;
-  // relaxed: whoever becomes busy notifies this thread.
-  return is_renewing_.load(std::memory_order_relaxed) && is_set ? queue_priority_due_ns_ : kNever;
 }
 
 std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {

@@ -212,7 +212,6 @@ void Agent::DropSession(const EndMessage& end) {
 void Agent::EndSession() {
   session_kept_until_ns_ = 0;
   slices_due_ns_ = 0;
-  queue_priority_due_ns_ = 0;
   client_->EndSession();
 }
 

@@ -26,8 +26,7 @@ class HsaFunction {
     // relaxed: whoever finds none looks it up itself, and finds the same.
     Function real = real_.load(std::memory_order_relaxed);
     if (real == nullptr) {
-      const ElfObject hsa = FindObjectByName(kHsaLibrary);
-      if (hsa.IsFound()) real = reinterpret_cast<Function>(FindSymbol(hsa, name_));
+      real = reinterpret_cast<Function>(FindSymbol(FindObjectByName(kHsaLibrary), name_));
       real_.store(real, std::memory_order_relaxed);
     }
     return real != nullptr ? real(arguments...) : kHsaError;

@@ -16,8 +16,6 @@ namespace {
 
 // From hsa.h and hsa_ext_amd.h.
 constexpr int kTimestampFrequency = 3;  // HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY
-using GetDispatchTime = HsaStatus (*)(uint64_t agent, uint64_t signal, DispatchTime* time);
-using GetSystemInfo = HsaStatus (*)(int attribute, void* value);
 
 // A ring of stamps that any thread writes and the tracker reads: each slot is a seqlock. Its number is odd while it is
 // being written; a reader checks that the number is the same before and after.
@@ -29,21 +27,17 @@ struct Slot {
 constexpr uint64_t kSlots = 256;
 Slot g_slots[kSlots];
 std::atomic<uint64_t> g_written{0};
-std::atomic<GetDispatchTime> g_real{nullptr};
+constinit HsaFunction<uint64_t, uint64_t, DispatchTime*> g_get_dispatch_time("hsa_amd_profiling_get_dispatch_time");
+constinit HsaFunction<int, void*> g_system_info("hsa_system_get_info");
 std::atomic<uint64_t> g_frequency{0};
 
-GetDispatchTime Resolve() {
-  const ElfObject hsa = FindObjectByName(kHsaLibrary);
-  if (!hsa.IsFound()) return nullptr;
-  const auto info = reinterpret_cast<GetSystemInfo>(FindSymbol(hsa, "hsa_system_get_info"));
-  uint64_t frequency = 0;
-  if (info != nullptr && info(kTimestampFrequency, &frequency) == kHsaSuccess) {
-    g_frequency.store(frequency, std::memory_order_relaxed);  // relaxed: published with g_real
-  }
-  const auto real = reinterpret_cast<GetDispatchTime>(FindSymbol(hsa, "hsa_amd_profiling_get_dispatch_time"));
-  // release: whoever sees it also sees the frequency.
-  g_real.store(real, std::memory_order_release);
-  return real;
+// Ticks per second; 0: not known.
+uint64_t Frequency() {
+  // relaxed: whoever finds none asks for it, and is told the same.
+  uint64_t frequency = g_frequency.load(std::memory_order_relaxed);
+  if (frequency == 0 && g_system_info(kTimestampFrequency, &frequency) == kHsaSuccess)
+    g_frequency.store(frequency, std::memory_order_relaxed);
+  return frequency;
 }
 
 uint64_t ToNs(uint64_t ticks, uint64_t frequency) {
@@ -52,8 +46,7 @@ uint64_t ToNs(uint64_t ticks, uint64_t frequency) {
 }
 
 void Note(const DispatchTime& time) {
-  // relaxed: published with g_real.
-  const uint64_t frequency = g_frequency.load(std::memory_order_relaxed);
+  const uint64_t frequency = Frequency();
   // A marker of the runtime takes no time, and is not a kernel.
   if (frequency == 0 || time.end <= time.start) return;
   // acq_rel: gives each writer a slot; only the slot's own number publishes its values.
@@ -94,10 +87,7 @@ bool NextKernelStamp(uint64_t* cursor, Stamp* out) {
 int hsa_amd_profiling_get_dispatch_time(uint64_t agent, uint64_t signal, xschedd::shim::hip::DispatchTime* time) {
   using namespace xschedd::shim;
   using namespace xschedd::shim::hip;
-  GetDispatchTime real = g_real.load(std::memory_order_acquire);  // acquire: see Resolve
-  if (real == nullptr) real = Resolve();
-  if (real == nullptr) return kHsaError;
-  const HsaStatus status = real(agent, signal, time);
+  const HsaStatus status = g_get_dispatch_time(agent, signal, time);
   if (status == kHsaSuccess && time != nullptr) Note(*time);
   return status;
 }

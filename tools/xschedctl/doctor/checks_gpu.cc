@@ -78,7 +78,7 @@ Findings CheckKernel(const Facts& facts) {
                    "boot a newer kernel, or allow these calls in the sandbox")};
   }
   // What the daemon does without each is in docs/reference/support-matrix.md.
-  std::string text = "Linux " + kernel.release + " has sealed memfds";
+  std::string text = "Linux " + kernel.release + " has " + (kernel.has_pidfd ? "pidfds and " : "") + "sealed memfds";
   const auto add = [&text](bool has, const char* without) {
     if (!has) text += "; " + std::string(without);
   };

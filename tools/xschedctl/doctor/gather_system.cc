@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/shared_memory.h"
 #include "common/unique_fd.h"
 
 namespace xschedd::ctl {
@@ -89,7 +90,7 @@ KernelFacts GatherKernel() {
   const UniqueFd memory(::memfd_create("xschedctl-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.IsValid() || ::ftruncate(memory.Get(), 4096) != 0) return facts;
   facts.has_memfd_seals = ::fcntl(memory.Get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0;
-  facts.has_future_write_seal = ::fcntl(memory.Get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
+  facts.has_future_write_seal = CanSealWriting();
   return facts;
 }
 
