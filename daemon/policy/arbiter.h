@@ -56,7 +56,7 @@ class Arbiter {
   static constexpr std::uint64_t kRecentNs = kNsPerS;
   static constexpr std::uint64_t kAwayNs = 10 * kNsPerS;
   // On an H200, its windows cost those below little or nothing (docs/explanation/performance.md).
-  static constexpr Mode kAwayMode = Mode::kBesideWide;
+  static constexpr Mode kAwayMode = Mode::kBeside;
 
   struct Rank {
     int priority = std::numeric_limits<int>::min();
@@ -102,10 +102,6 @@ class Arbiter {
     Rank active;
     Mode active_mode = kCheapest;
     std::uint64_t active_until_ns = kNever;  // when that rank's work stops being recent
-    // Below that rank, unless it holds whenever it is busy: the first group with recent work, and whether there is
-    // another.
-    std::uint32_t first_beside = kNobody;
-    bool several_beside = false;
     // The most important admitted client that is busy and holds no others now.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -156,7 +152,6 @@ class Arbiter {
   Gate GateOf(std::uint32_t tenant) const;
   void NoteMode(const Tenant& tenant, Mode mode);
   void NoteActive(const Tenant& tenant, Mode mode);
-  void CountBeside(const Tenant& tenant);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;

@@ -81,10 +81,7 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
                .takes_turns = TakesTurns(index),
                .somebody_can_be = device.can_be_held,
                .lets_others_run = LetsOthersRun(index) && IsAloneOnTop(tenant) && !IsInTimeAnyway(tenant)};
-  if (RunsBeside(tenant)) {
-    const Allowance beside = AllowanceOf(device.active_mode);
-    of.beside_us = device.several_beside ? beside.slice_of_several_us : beside.slice_us;
-  }
+  if (RunsBeside(tenant)) of.beside_us = AllowanceOf(device.active_mode).slice_us;
   return SliceOf(of);
 }
 
@@ -100,7 +97,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
     const Allowance allowance = AllowanceOf(mode);
     const std::uint32_t clients = allowance.is_each ? 1 : std::max(1u, device.background_clients);
     floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
-    return std::max(1u, allowance.windows * settings.window_us / clients);
+    return std::max(1u, allowance.window_percent * settings.window_us / 100 / clients);
   }
   const bool shares = share_.KeepsTenant(index);
   const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;

@@ -222,7 +222,6 @@ void Arbiter::FindHolders() {
     const Tenant& tenant = state_->tenants[i];
     if (state_->groups[tenant.group].hold) continue;
     if (CanBeHeld(i)) devices_[tenant.device].can_be_held = true;
-    if (RunsBeside(tenant) && IsRecent(tenant)) CountBeside(tenant);
   }
   for (const DeviceView& device : devices_)
     if (HasSlices(device) && device.active_mode != Mode::kHeld) DecideAgainAt(device.active_until_ns);
@@ -251,13 +250,6 @@ void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {
   device.active_mode = is_equal ? std::min(mode, device.active_mode) : mode;
   device.active_until_ns = is_equal ? std::max(device.active_until_ns, until_ns) : until_ns;
   device.active = rank;
-}
-
-void Arbiter::CountBeside(const Tenant& tenant) {
-  DeviceView& device = devices_[tenant.device];
-  if (device.first_beside == kNobody) device.first_beside = tenant.group;
-  device.several_beside = device.several_beside || device.first_beside != tenant.group;
-  if (!tenant.busy && HasSlices(device)) DecideAgainAt(tenant.idle_since_ns + kRecentNs);
 }
 
 }  // namespace xschedd::policy

@@ -131,7 +131,7 @@ class Benefit {
 
 // The modes' names, by mode.
 inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
-    "held", "waits-narrow", "waits-wider", "waits-wide", "beside", "beside-wide", "free"};
+    "held", "waits-narrowest", "waits-narrow", "waits-wider", "waits-wide", "beside", "free"};
 // Costs the others least, and is tried first.
 inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
@@ -147,20 +147,20 @@ inline constexpr bool IsWhileItWaits(BenefitMemory::Mode mode) {
 
 // What clients below a group have while they are not held.
 struct Allowance {
-  std::uint32_t windows;  // of Settings::window_us, in flight
-  bool is_each;           // each has so many; else all busy ones together
-  // Time slices, where they are a lever (slices.h): of a single group beside it, and of each of several. 0: the
-  // driver's own.
+  std::uint32_t window_percent;  // of Settings::window_us, in flight
+  bool is_each;                  // each has so much; else all busy ones together
+  // Of each, where time slices are a lever (slices.h); 0: the driver's own. Unused for kHeld.
   std::uint32_t slice_us;
-  std::uint32_t slice_of_several_us;
 };
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
-  // On an H200 (driver 580.159.04) the driver's own slices are 2 ms and a context switch costs about 0.3 ms. With more
-  // than 2 ms in flight the others lose nothing; with less, the rest of each slice. All windows together are far less
-  // than a block, so that a held block is not spent on draining them (kSettleNs).
+  // Measured on an H100 and an H200 (driver 580.159.04), whose own slices are 2 ms and whose context switch costs about
+  // 0.3 ms. Beside a group that holds them while it waits, others end their turn because their window does: short
+  // slices only add context switches, and make neither the waits shorter. Beside one that never holds them, 1 ms delays
+  // it less than the driver's own; with 200 µs they lose half of their rate. All windows together are far less than a
+  // block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
-      {1, false, 200, 1'000}, {1, false, 200, 1'000}, {2, false, 200, 1'000}, {4, false, 200, 1'000},
-      {4, true, 200, 1'000},  {8, true, 500, 0},      {32, false, 0, 0},
+      {100, false, 0}, {50, false, 0},     {100, false, 0},   {200, false, 0},
+      {400, false, 0}, {800, true, 1'000}, {3'200, false, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }

@@ -10,9 +10,9 @@
 //
 // A context switch comes out of the slice. On an H200 (driver 580.159.04) two processes with work run at 40 % of their
 // rate with 200 µs each; with 150 µs one of them makes no progress, with 60 µs neither does. So short slices are for
-// clients of which one at a time has work in flight. Groups that have their turn together have none; several beside an
-// important one have longer ones (98 % with 1 ms each); and a group that the guard opens has the driver's own, or its
-// turn would pass without progress.
+// clients of which one at a time has work in flight. Groups that have their turn together have none; nor have those
+// beside a group that holds them while its host waits, where short slices took a third of their rate and did not
+// shorten the waits; and a group that the guard opens has the driver's own, or its turn would pass without progress.
 //
 // A group that lets those below run has a long one if nobody is above it or its equal. With the driver's own 2 ms a
 // request of 11 ms beside three others is interrupted five times, each time for a turn of all three: on an H200 it took

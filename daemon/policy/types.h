@@ -80,9 +80,9 @@ struct Others {
 // What benefit.h keeps of a group.
 struct BenefitMemory {
   // When others are held for it, the costliest for them first: whenever it is busy; only while its host waits for the
-  // device, with a narrow, wider or wide window in between; never, with a wide window and short time slices, a wider
-  // one and longer slices, or nothing that they would notice (benefit.h, Allowance).
-  enum class Mode : std::uint8_t { kHeld, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside, kBesideWide, kFree };
+  // device, with a small to a wide window in between; never, with a wide window and shorter time slices, or with
+  // nothing that they would notice (benefit.h, Allowance).
+  enum class Mode : std::uint8_t { kHeld, kWaitsNarrowest, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside, kFree };
   static constexpr std::size_t kModes = 7;
   struct Block {
     std::uint64_t busy_ns = 0;
@@ -129,7 +129,7 @@ struct BenefitMemory {
   bool holds = true;  // others are held for it now, if it is busy
   float cost = 0;     // the part of the time in which others were held for it
   float longest = 1;  // the part of the others' working time in which it was open and contended
-  std::array<Comparison, kModes - 1> comparisons;  // by mode, from kWaitsNarrow on
+  std::array<Comparison, kModes - 1> comparisons;  // by mode, from kWaitsNarrowest on
   bool skips = false;  // the rest of this burst is in no block: one ended for being slow, or others settle
   Block block;
   Block first;                         // of the pair

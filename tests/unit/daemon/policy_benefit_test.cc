@@ -64,8 +64,8 @@ TEST_CASE("below a group that waits, the widest window that is not too slow is t
     Mode settled;
   };
   // A burst of 10.6 ms while others are held.
-  for (const Row& row :
-       {Row{0.2, Mode::kWaitsWide}, Row{0.4, Mode::kWaitsWider}, Row{0.8, Mode::kWaitsNarrow}, Row{2.0, Mode::kHeld}}) {
+  for (const Row& row : {Row{0.2, Mode::kWaitsWide}, Row{0.4, Mode::kWaitsWider}, Row{0.8, Mode::kWaitsNarrow},
+                         Row{1.6, Mode::kWaitsNarrowest}, Row{4.0, Mode::kHeld}}) {
     INFO(row.us_of_window << " us for each us of window");
     Behaviour chat = Chat(5000, 0, {.noise = 0.2});
     chat.waits_for_window = row.us_of_window;
@@ -98,9 +98,8 @@ TEST_CASE("of the modes that hold no client, the freest that is not too slow is 
     double percent;  // slower for each ms that others may have in flight
     Mode settled;
   };
-  // 2, 4 and 16 ms of them.
-  for (const Row& row :
-       {Row{0.1, Mode::kFree}, Row{0.6, Mode::kBesideWide}, Row{1.8, Mode::kBeside}, Row{5, Mode::kHeld}}) {
+  // 4 and 16 ms of them.
+  for (const Row& row : {Row{0.1, Mode::kFree}, Row{0.8, Mode::kBeside}, Row{5, Mode::kHeld}}) {
     INFO(row.percent << " % for each ms in flight");
     Pair pair(5);
     pair.Run({.beside_for_window = row.percent / 1000, .noise = 0.02}, 90);

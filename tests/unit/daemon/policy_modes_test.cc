@@ -58,18 +58,19 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
 TEST_CASE("the windows below a group follow its mode") {
   struct Row {
     Mode mode;
-    std::uint32_t together;  // in windows
+    std::uint32_t percent;  // of the window
     bool is_divided;
   };
-  for (const Row& row : {Row{Mode::kHeld, 1, true}, Row{Mode::kWaitsNarrow, 1, true}, Row{Mode::kWaitsWider, 2, true},
-                         Row{Mode::kWaitsWide, 4, true}, Row{Mode::kBeside, 4, false}, Row{Mode::kBesideWide, 8, false},
-                         Row{Mode::kFree, 32, true}}) {
+  for (const Row& row :
+       {Row{Mode::kHeld, 100, true}, Row{Mode::kWaitsNarrowest, 50, true}, Row{Mode::kWaitsNarrow, 100, true},
+        Row{Mode::kWaitsWider, 200, true}, Row{Mode::kWaitsWide, 400, true}, Row{Mode::kBeside, 800, false},
+        Row{Mode::kFree, 3'200, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.state.tenants[0].idle_since_ns = kNow - 1;
     world.At(kNow);
     const Decision decision = world.At(kNow + 1);
-    const std::uint32_t each = row.together * world.state.settings.window_us / (row.is_divided ? 2 : 1);
+    const std::uint32_t each = row.percent * world.state.settings.window_us / 100 / (row.is_divided ? 2 : 1);
     CHECK(decision.gates[1].window_us == each);
     CHECK(decision.gates[2].window_us == each);
   }
@@ -81,19 +82,18 @@ TEST_CASE("a group without work for ten seconds leaves those below wider windows
     Mode mode;
     std::uint32_t windows;  // of each of those below, once it is away
   };
-  for (const Row& row :
-       {Row{Mode::kHeld, 8}, Row{Mode::kWaitsNarrow, 8}, Row{Mode::kBeside, 8}, Row{Mode::kBesideWide, 8}}) {
+  for (const Row& row : {Row{Mode::kHeld, 8}, Row{Mode::kWaitsNarrow, 8}, Row{Mode::kBeside, 8}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 1, false);
     Tenant& important = world.state.tenants[0];
     important.idle_since_ns = kNow;
     const std::uint32_t window_us = world.state.settings.window_us;
-    const std::uint32_t narrow_us = AllowanceOf(row.mode).windows * window_us;
+    const std::uint32_t narrow_us = AllowanceOf(row.mode).window_percent * window_us / 100;
     CHECK(world.At(kNow + 1).gates[1].window_us == narrow_us);
     const Decision before = world.At(kNow + kAway - 1);
     CHECK(before.gates[1].window_us == narrow_us);
     // Nothing happens except that time passes.
-    CHECK((row.mode == Mode::kBesideWide || before.next_decision_ns == kNow + kAway));
+    CHECK((row.mode == Mode::kBeside || before.next_decision_ns == kNow + kAway));
     CHECK(world.At(kNow + kAway).gates[1].window_us == row.windows * window_us);
     important.busy = true;
     important.busy_since_ns = kNow + kAway + 1;

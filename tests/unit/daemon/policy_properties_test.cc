@@ -168,7 +168,7 @@ BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decisi
   const auto mode = ModeOf(state, decision, tenant.group);
   const bool is_measured = state.settings.tolerance_percent != 0 && !state.groups[tenant.group].strict;
   const bool is_away = !tenant.busy && now_ns - tenant.idle_since_ns >= 10 * kNsPerS;
-  return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBesideWide) : mode;
+  return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBeside) : mode;
 }
 
 // No client is open beside a busy open one of higher rank, except by the guard or if that one holds no client. A client
@@ -199,8 +199,8 @@ Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now
     if (!background || state.settings.name == Name::kFifo) continue;
     if (gate.window_us == 0) return "no window below a more important one";
     const Allowance most = AllowanceOf(mode);
-    if (gate.window_us > most.windows * state.settings.window_us) return "a window larger than the budget";
-    if (tenant.busy && !most.is_each) windows[tenant.device] += gate.window_us / most.windows;
+    if (gate.window_us > most.window_percent * state.settings.window_us / 100) return "a window larger than the budget";
+    if (tenant.busy && !most.is_each) windows[tenant.device] += gate.window_us * 100 / most.window_percent;
   }
   for (const std::uint64_t sum : windows)
     if (sum > state.settings.window_us) return "windows exceed the budget";

@@ -112,8 +112,8 @@ TEST_CASE("slices: a group that lets those below run has a long one if it is alo
   SECTION("with a deadline only where that needs more than the others' good will") {
     world.state.tenants[0].deadline_after_ns = 40 * kNsPerMs;
     CHECK(Slices(world.At(kNow + 2)) == Expected{0, 0});
-    settle(0, BenefitMemory::Mode::kBesideWide);
-    CHECK(Slices(world.At(kNow + 3)) == Expected{20'000, 500});
+    settle(0, BenefitMemory::Mode::kBeside);
+    CHECK(Slices(world.At(kNow + 3)) == Expected{20'000, 1'000});
   }
   SECTION("an equal takes it away") {
     world.Add(3, 20, 0, false);
@@ -149,12 +149,11 @@ TEST_CASE("slices: a group that lets those below run has the driver's own where 
 TEST_CASE("slices: beside a group, as its mode says") {
   const struct {
     BenefitMemory::Mode mode;
-    std::uint32_t alone_us;
-    std::uint32_t several_us;
-  } rows[] = {{BenefitMemory::Mode::kWaitsWide, 200, 1'000},
-              {BenefitMemory::Mode::kBeside, 200, 1'000},
-              {BenefitMemory::Mode::kBesideWide, 500, 0},
-              {BenefitMemory::Mode::kFree, 0, 0}};
+    std::uint32_t us;
+  } rows[] = {{BenefitMemory::Mode::kWaitsNarrow, 0},
+              {BenefitMemory::Mode::kWaitsWide, 0},
+              {BenefitMemory::Mode::kBeside, 1'000},
+              {BenefitMemory::Mode::kFree, 0}};
   for (const auto& row : rows) {
     INFO("mode " << ModeText(row.mode));
     World world(1, 1);
@@ -164,13 +163,13 @@ TEST_CASE("slices: beside a group, as its mode says") {
     world.At(kNow);
     world.state.groups[0].memory.benefit.settled = row.mode;
     world.state.groups[0].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
-    CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, row.alone_us});
+    CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, row.us});
     world.Add(3, 0, 0, true);
-    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, row.several_us, row.several_us});
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, row.us, row.us});
   }
 }
 
-TEST_CASE("slices: several beside a group have 1 ms each, as long as all have recent work") {
+TEST_CASE("slices: those beside a group have what its mode says as long as it has recent work") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 50, 0, false);
@@ -188,11 +187,6 @@ TEST_CASE("slices: several beside a group have 1 ms each, as long as all have re
   };
   SECTION("it stops") {
     pause(1, kNow + 2);
-    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 1'000, 1'000});
-    CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200, 200});
-  }
-  SECTION("one of them stops") {
-    pause(3, kNow + 2);
     const Decision paused = world.At(kNow + 2);
     CHECK(Slices(paused) == Expected{20'000, 0, 1'000, 1'000});
     CHECK(paused.next_decision_ns <= kNow + 2 + kNsPerS);
