@@ -86,7 +86,6 @@ class Calls:
     def __init__(self, gpu: kernels.Gpu):
         self.gpu, self.is_hip = gpu, gpu.vendor == "amd"
         self.code = gpu.compiled(HIP_TEXT) if self.is_hip else ctypes.c_char_p(PTX_TEXT)
-        self.function = gpu.loaded(self.code, MIX)[1]
 
     def mix(self, function: ctypes.c_void_p, memory: ctypes.c_void_p, salt: int, stream) -> None:
         values = (memory, ctypes.c_uint(salt), ctypes.c_uint(ROUNDS))
@@ -147,6 +146,9 @@ class Lane:
         self.calls, self.gpu, self.steps = calls, calls.gpu, sequence.steps(seed, number)
         if BROKEN == "lost" and number == 0:
             self.steps.pop(sequence.last_visible_kernel(self.steps))
+        # Not shared: HIP 5.2 to 6.2 sets the arguments of a graph's kernel without the function's lock (DeviceFunc::dflock_), so a
+        # launch by another thread may run with them.
+        self.function = self.gpu.loaded(calls.code, MIX)[1]
         self.streams = [ctypes.c_void_p(), *(self.gpu.stream() for _ in range(sequence.STREAMS - 1))]
         self.events = [calls.event() for _ in self.streams]
         self.buffers = [self.gpu.allocate(BYTES) for _ in range(sequence.BUFFERS)]
@@ -177,7 +179,7 @@ class Lane:
         both = step.kind == "copy"
         self.take(step.stream, step.buffer, *([step.other] if both else []))
         if step.kind == "kernel":
-            calls.mix(calls.function, memory, step.number, stream)
+            calls.mix(self.function, memory, step.number, stream)
         elif step.kind == "to device":
             self.keep.append(filled(step.number))
             self.gpu.to_device(memory, self.keep[-1], stream)
@@ -194,7 +196,7 @@ class Lane:
         elif step.kind == "allocate":
             more = self.gpu.allocate(BYTES)
             calls.copy(more, memory, BYTES, stream)
-            calls.mix(calls.function, more, step.number, stream)
+            calls.mix(self.function, more, step.number, stream)
             calls.copy(memory, shifted(more, 256), HALF, stream)
             self.gpu.wait(stream)  # other streams' work continues
             calls.free(more)
@@ -209,9 +211,9 @@ class Lane:
     def graph(self, step: sequence.Step, stream, memory: ctypes.c_void_p) -> None:
         calls, graph = self.calls, ctypes.c_void_p()
         calls.begin_capture(stream)
-        calls.mix(calls.function, memory, step.number, stream)
+        calls.mix(self.function, memory, step.number, stream)
         calls.copy(memory, shifted(memory, HALF), HALF // 2, stream)
-        calls.mix(calls.function, memory, step.number + 1, stream)
+        calls.mix(self.function, memory, step.number + 1, stream)
         self.gpu.call("StreamEndCapture", stream, ctypes.byref(graph))
         instance = calls.instance(graph)
         for _ in range(1 + step.number % 3):
