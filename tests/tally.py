@@ -12,6 +12,7 @@ import fnmatch
 import glob
 import json
 import pathlib
+import re
 import sys
 
 ALLOWED = pathlib.Path(__file__).with_name("allowed_skips")
@@ -39,7 +40,8 @@ def main(words):
     count, skips, retries = collections.Counter(), [], []
     for record in records(words[is_ci:]):
         count[record["result"]] += 1
-        name = record["name"].split(" / ")[-1]
+        # "PROJECT:SUITE / TEST"; from Meson 1.8 on "SUITE - PROJECT:TEST".
+        name = re.split(" / | - [^:]*:", record["name"], maxsplit=1)[-1]
         said = lines_of(record, "skipped: ")
         if record["result"] == "SKIP" and not said:
             said = ["all: no reason was given"]

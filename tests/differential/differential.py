@@ -4,7 +4,8 @@
 
 The contract with the programs is in transcript.h. A run passes if its transcript, exit status and standard error are
 those of the reference. The differences of each run that failed are printed, then a table, then a line `N passed, N failed`.
-Exit status 0: all passed. Thread rule: one thread a process; a process for each program, seed and number of devices.
+Exit status 0: all passed; 77: each program was skipped, for a line `// Not with HIP VERSION: REASON` in its source.
+Thread rule: one thread a process; a process for each program, seed and number of devices.
 
 Modes:
   reference    the real libamdhip64 and the software GPU alone
@@ -24,6 +25,7 @@ import random
 import re
 import selectors
 import signal
+import subprocess
 import sys
 import time
 
@@ -41,8 +43,8 @@ SOURCES = {path.stem: path for path in (here / "programs").glob("*.*") if "int m
 LATE_BARRIERS_US = "1500"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 120.0
-# The parts of a line of the HIP runtime's log that always differ: time, process, thread.
-WHEN_AND_WHO = re.compile(r"^(:\d:\w+\.cpp\s*:\d+\s*:).* us: .*?\[tid:\w+\]")
+# The parts of a line of the HIP runtime's log that always differ: time, process, thread, a queue's address.
+WHEN_AND_WHO = re.compile(r"^(:\d:[\w./]+\s*:\d+\s*:).* us: (?:.*?\[(?:pid:\d+ )?tid:\w+\])?(?: +Callback: Queue \w+)?")
 MAX_LINES = 60  # of a difference are printed
 
 
@@ -58,10 +60,12 @@ class Result:
             self.lanes.setdefault(lane, []).append(text)
         self.said = [line for line in err.splitlines() if evidence.is_expected(mode, line)]
         self.lanes["standard error"] = [WHEN_AND_WHO.sub(r"\1", line) for line in err.splitlines() if line not in self.said]
+        self.status = status
         self.lanes["exit status"] = ["hung: killed" if hung else str(status)]
 
     def failed_checks(self):
-        return [f"{lane}: {line}" for lane, lines in self.lanes.items() for line in lines if line.endswith(" FAILS")]
+        failed = [f"{lane}: {line}" for lane, lines in self.lanes.items() for line in lines if line.endswith(" FAILS")]
+        return failed + ([f"exit status {self.status}"] if self.status else [])
 
 
 class Conversation:
@@ -243,8 +247,22 @@ def parse():
     return arguments
 
 
+def skip_those_that_hip_cannot_run(arguments):
+    """Prints why, and removes them from `arguments`."""
+    said = subprocess.run(["hipconfig", "--version"], capture_output=True, text=True, check=True).stdout
+    version = ".".join(said.strip().split(".")[:2])
+    for name in list(arguments.program):
+        for versions, why in re.findall(r"^// Not with HIP ([\d., ]+): (.*)", SOURCES[name].read_text(), re.MULTILINE):
+            if version in versions.split(", "):
+                print(f"skipped: {name}: HIP {version}: {why}", flush=True)
+                arguments.program.remove(name)
+
+
 def main():
     arguments = parse()
+    skip_those_that_hip_cannot_run(arguments)
+    if not arguments.program:
+        return 77
     seeds = [arguments.seed] if arguments.seed is not None else range(1, arguments.seeds + 1)
     cases = [Case(program, seed, int(devices), arguments.rounds, arguments.modes, arguments.references, arguments.show)
              for seed in seeds for program in arguments.program for devices in arguments.devices.split(",")]

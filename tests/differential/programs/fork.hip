@@ -1,6 +1,8 @@
 // fork: before the first call of HIP, after it, with work in flight, and while a thread waits at the gate. Children end
 // at once, in each way, or start another program, or use HIP if the parent had not.
 //
+// Not with HIP 6.4: exit in a child hangs in HIP's exit handler, which waits for a thread that fork did not copy
+//
 // A child's use of HIP after its parent has initialised it is left out: ROCm 5.2.3 fails, hangs or crashes there, with
 // and without xschedd. It may read the last error, which belongs to its thread.
 #include <spawn.h>

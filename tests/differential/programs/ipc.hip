@@ -3,6 +3,8 @@
 // The parent makes memory and an event and gives their handles to a child through a pipe. They take turns: one works on
 // the values, the other waits on its stream for the event. The pipes order which process records, as IPC events demand.
 //
+// Not with HIP 5.7, 6.4: an event of another process orders nothing, because hipEventRecord does not write to shared memory
+//
 // ROCm 5.2.3 leaves the event's shared memory behind; its name is the handle, and the program removes it.
 #include <fcntl.h>
 

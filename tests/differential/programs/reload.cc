@@ -1,6 +1,8 @@
 // HIP by dlopen, and closed again: the runtime itself, unused, used and with work in flight, and a library that links
 // it and has kernels of its own, which come to lie at the same addresses when it is opened again.
 //
+// Not with HIP 5.7: Debian 13's cannot be loaded again once it was closed, because LLVM then finds its options twice
+//
 // The program is not linked with HIP. What transcript.h asks of it is looked up in the runtime that is open.
 #include <dlfcn.h>
 

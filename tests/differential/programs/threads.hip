@@ -2,7 +2,8 @@
 // callbacks, graphs, captures, streams made and destroyed. Each thread sees only its own
 // work, so each has its own transcript. One thread makes and launches graphs, of a kernel of its own (kernels.h says
 // why); only one, because 5.2.3 crashes if two do (3 of 40 runs, without the shim). Which calls of the others succeed
-// while it captures in the global mode is random: they pause then, except for launches.
+// while it captures in the global mode is random: they pause then, except for launches. With HIP 6 they pause in every mode:
+// it refuses another thread's hipMemcpy, and invalidates the capture for it.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -75,7 +76,7 @@ class Thread {
     if (me_ == 0 && what < 3) {
       std::shared_lock shared(captures, std::defer_lock);
       std::unique_lock alone(captures, std::defer_lock);
-      what == 0 ? alone.lock() : shared.lock();
+      what == 0 || HIP_VERSION_MAJOR >= 6 ? alone.lock() : shared.lock();
       constexpr hipStreamCaptureMode kModes[] = {hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
                                                  hipStreamCaptureModeRelaxed};
       Graph(step, kModes[what]);

@@ -47,20 +47,26 @@ inline std::vector<Value> InitialX() {
   return x;
 }
 
-// Ends the program with its verdict.
-[[noreturn]] inline void Finish(const std::vector<Value>& got, const std::vector<Value>& wanted, unsigned launches,
-                                unsigned submissions) {
+// The program's verdict, its exit status; returns at the end of standard input.
+inline int Verdict(const std::vector<Value>& got, const std::vector<Value>& wanted, unsigned launches,
+                   unsigned submissions) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (got[i] != wanted[i]) {
       std::fprintf(stderr, "wrong: value %zu is %u, should be %u\n", i, got[i], wanted[i]);
-      std::exit(1);
+      return 1;
     }
   }
   std::printf("right: %u launches, %u submissions\n", launches, submissions);
   std::fflush(stdout);
   while (std::getchar() != EOF) {
   }
-  std::exit(0);
+  return 0;
+}
+
+// Ends the program with its verdict.
+[[noreturn]] inline void Finish(const std::vector<Value>& got, const std::vector<Value>& wanted, unsigned launches,
+                                unsigned submissions) {
+  std::exit(Verdict(got, wanted, launches, submissions));
 }
 
 }  // namespace e2e
