@@ -76,9 +76,8 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
 
 void Client::SyncEnd(Sync* sync, bool ok) {
   if (const auto tracked = Carried<TrackedSync>::End(sync->core)) tracked->End(trackers_, ok);
-  // Calls the runtime, so not after a failure, whose error the program may still ask for. relaxed: a late check does no
-  // harm.
-  if (ok && expects_markers_.load(std::memory_order_relaxed)) CheckForMarkers(MonotonicNs());
+  // relaxed: a late check does no harm.
+  if (expects_markers_.load(std::memory_order_relaxed)) CheckForMarkers(MonotonicNs());
 }
 
 bool Client::QueryAgain(const Sync& sync) {
