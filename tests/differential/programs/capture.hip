@@ -1,6 +1,8 @@
 // Stream capture in its three modes: what is captured, which calls are forbidden meanwhile to the capturing thread and
 // to another one, and captures that fail. Under a scheduler the shim must not be visible: no marker of its own in the
 // graph, no query that ends the capture, no other error than the runtime's.
+//
+// Not with HIP 5.7: it crashes in hipStreamEndCapture by a thread that did not begin the capture
 #include <string>
 
 #include "values.h"
