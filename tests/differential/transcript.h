@@ -18,7 +18,8 @@
 // EITHER names the results that may differ, with the reason. If the runtime's answer depends on time in any other way,
 // leave it out of the transcript (call it without a lane), with a comment that says why.
 //
-// A program that cannot run in a mode has a line `// Not in mode NAME: ...` with the reason in its source.
+// A program that cannot run in a mode has a line `// Not in mode NAME: ...` with the reason in its source; one that
+// some versions of HIP cannot run, `// Not with HIP 5.7, 6.4: ...`.
 //
 // The driver also compares the exit status, and what HIP or the software GPU write to standard error. A program ends
 // with `return run.End()`, or without it as its subject demands (exit while work is held, a crash). A check that fails
