@@ -56,7 +56,7 @@ class Arbiter {
   static constexpr std::uint64_t kRecentNs = kNsPerS;
   static constexpr std::uint64_t kAwayNs = 10 * kNsPerS;
   // On an H200, its windows cost those below little or nothing (docs/explanation/performance.md).
-  static constexpr Mode kAwayMode = Mode::kBeside;
+  static constexpr Mode kAwayMode = Mode::kBesideWide;
 
   struct Rank {
     int priority = std::numeric_limits<int>::min();

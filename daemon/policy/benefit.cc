@@ -30,7 +30,7 @@ constexpr std::uint64_t kPausePart = 4;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBeside,      Mode::kWaitsWide,
+constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBesideWide,  Mode::kBeside,        Mode::kWaitsWide,
                                   Mode::kWaitsWider, Mode::kWaitsNarrow, Mode::kWaitsNarrowest};
 
 // Whether the mode would differ from held (benefit.h).

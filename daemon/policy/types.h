@@ -80,10 +80,10 @@ struct Others {
 // What benefit.h keeps of a group.
 struct BenefitMemory {
   // When others are held for it, the costliest for them first: whenever it is busy; only while its host waits for the
-  // device, with a small to a wide window in between; never, with a wide window and shorter time slices, or with
-  // nothing that they would notice (benefit.h, Allowance).
-  enum class Mode : std::uint8_t { kHeld, kWaitsNarrowest, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside, kFree };
-  static constexpr std::size_t kModes = 7;
+  // device, with a small to a wide window in between; never, with a wide window and shorter time slices, with
+  // that window alone, or with nothing that they would notice (benefit.h, Allowance).
+  enum class Mode : std::uint8_t { kHeld, kWaitsNarrowest, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside, kBesideWide, kFree };
+  static constexpr std::size_t kModes = 8;
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t waits_ns = 0;      // of these, while its host waited

@@ -64,7 +64,7 @@ TEST_CASE("the windows below a group follow its mode") {
   for (const Row& row :
        {Row{Mode::kHeld, 100, true}, Row{Mode::kWaitsNarrowest, 50, true}, Row{Mode::kWaitsNarrow, 100, true},
         Row{Mode::kWaitsWider, 200, true}, Row{Mode::kWaitsWide, 400, true}, Row{Mode::kBeside, 800, false},
-        Row{Mode::kFree, 3'200, true}}) {
+        Row{Mode::kBesideWide, 800, false}, Row{Mode::kFree, 3'200, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.state.tenants[0].idle_since_ns = kNow - 1;
@@ -82,7 +82,7 @@ TEST_CASE("a group without work for ten seconds leaves those below wider windows
     Mode mode;
     std::uint32_t windows;  // of each of those below, once it is away
   };
-  for (const Row& row : {Row{Mode::kHeld, 8}, Row{Mode::kWaitsNarrow, 8}, Row{Mode::kBeside, 8}}) {
+  for (const Row& row : {Row{Mode::kHeld, 8}, Row{Mode::kWaitsNarrow, 8}, Row{Mode::kBesideWide, 8}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 1, false);
     Tenant& important = world.state.tenants[0];
@@ -93,7 +93,7 @@ TEST_CASE("a group without work for ten seconds leaves those below wider windows
     const Decision before = world.At(kNow + kAway - 1);
     CHECK(before.gates[1].window_us == narrow_us);
     // Nothing happens except that time passes.
-    CHECK((row.mode == Mode::kBeside || before.next_decision_ns == kNow + kAway));
+    CHECK((row.mode == Mode::kBesideWide || before.next_decision_ns == kNow + kAway));
     CHECK(world.At(kNow + kAway).gates[1].window_us == row.windows * window_us);
     important.busy = true;
     important.busy_since_ns = kNow + kAway + 1;

@@ -168,7 +168,7 @@ BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decisi
   const auto mode = ModeOf(state, decision, tenant.group);
   const bool is_measured = state.settings.tolerance_percent != 0 && !state.groups[tenant.group].strict;
   const bool is_away = !tenant.busy && now_ns - tenant.idle_since_ns >= 10 * kNsPerS;
-  return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBeside) : mode;
+  return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBesideWide) : mode;
 }
 
 // No client is open beside a busy open one of higher rank, except by the guard or if that one holds no client. A client

@@ -112,8 +112,8 @@ TEST_CASE("slices: a group that lets those below run has a long one if it is alo
   SECTION("with a deadline only where that needs more than the others' good will") {
     world.state.tenants[0].deadline_after_ns = 40 * kNsPerMs;
     CHECK(Slices(world.At(kNow + 2)) == Expected{0, 0});
-    settle(0, BenefitMemory::Mode::kBeside);
-    CHECK(Slices(world.At(kNow + 3)) == Expected{20'000, 1'000});
+    settle(0, BenefitMemory::Mode::kBesideWide);
+    CHECK(Slices(world.At(kNow + 3)) == Expected{20'000, 0});
   }
   SECTION("an equal takes it away") {
     world.Add(3, 20, 0, false);
@@ -153,6 +153,7 @@ TEST_CASE("slices: beside a group, as its mode says") {
   } rows[] = {{BenefitMemory::Mode::kWaitsNarrow, 0},
               {BenefitMemory::Mode::kWaitsWide, 0},
               {BenefitMemory::Mode::kBeside, 1'000},
+              {BenefitMemory::Mode::kBesideWide, 0},
               {BenefitMemory::Mode::kFree, 0}};
   for (const auto& row : rows) {
     INFO("mode " << ModeText(row.mode));

@@ -15,7 +15,7 @@ from turns import ALONE, NATIVE, OURS, Change, Measured
 NOISE = 0.10  # the difference that two equal stretches may have
 MIN_REQUESTS = 50  # for a sure verdict
 MARGIN = 0.10  # the loss of others that is allowed beyond a promise
-BESIDE = ("beside", "free")  # modes in which others are never held
+BESIDE = ("beside", "beside-wide", "free")  # modes in which others are never held
 
 
 @dataclass
