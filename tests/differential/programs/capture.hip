@@ -2,7 +2,7 @@
 // to another one, and captures that fail. Under a scheduler the shim must not be visible: no marker of its own in the
 // graph, no query that ends the capture, no other error than the runtime's.
 //
-// Not with HIP 5.7: it crashes in hipStreamEndCapture by a thread that did not begin the capture
+// Not with HIP 5.7, 6.4: it crashes natively, in 5.7 in hipStreamEndCapture by a thread that did not begin the capture
 #include <string>
 
 #include "values.h"
