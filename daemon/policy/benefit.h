@@ -155,10 +155,10 @@ struct Allowance {
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // Measured on an H100 and an H200 (driver 580.159.04), whose own slices are 2 ms and whose context switch costs about
   // 0.3 ms. Beside a group that holds them while it waits, others end their turn because their window does: short
-  // slices only add context switches, and shorten no wait. Beside one that never holds them, 1 ms delays
-  // it less than the driver's own; with 200 µs they lose half of their rate, and with 1 ms three of
-  // them lose 15 % beside a video conference, which meets its deadlines by its own slice alone. All windows together
-  // are far less than a block, so that a held block is not spent on draining them (kSettleNs).
+  // slices only add context switches, and shorten no wait. Beside one that never holds them, 1 ms delays it less than
+  // the driver's own; with 200 µs they lose half of their rate, and with 1 ms three of them lose 15 % beside a video
+  // conference, which is no later with the driver's own. All windows together are far less than a block, so that a held
+  // block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
       {100, false, 0}, {50, false, 0},     {100, false, 0}, {200, false, 0},
       {400, false, 0}, {800, true, 1'000}, {800, true, 0},  {3'200, false, 0},

@@ -3,7 +3,7 @@
 // A look at a device reads the ledgers of its clients that have a limit or a claim, and then writes what each may have:
 // its own limit, or of a claim's limit what the claim's other clients have not counted there. Looks come once a second,
 // and at once when a limit changes or a client attaches; never with a transition.
-// Between two looks, the clients of a claim can together exceed its limit, by what they allocate in that time. No client
+// Between two checks, the clients of a claim can together exceed its limit by what they allocate meanwhile. No client
 // loses memory that it has.
 //
 // A client's account is a claim of its own: a wrong one changes only what the clients of its own claim may have.

@@ -25,7 +25,6 @@ import random
 import re
 import selectors
 import signal
-import subprocess
 import sys
 import time
 
@@ -249,8 +248,7 @@ def parse():
 
 def skip_those_that_hip_cannot_run(arguments):
     """Prints why, and removes them from `arguments`."""
-    said = subprocess.run(["hipconfig", "--version"], capture_output=True, text=True, check=True).stdout
-    version = ".".join(said.strip().split(".")[:2])
+    version = harness.hip_version()
     for name in list(arguments.program):
         for versions, why in re.findall(r"^// Not with HIP ([\d., ]+): (.*)", SOURCES[name].read_text(), re.MULTILINE):
             if version in versions.split(", "):

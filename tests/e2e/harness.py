@@ -27,6 +27,12 @@ programs = BUILD / "tests/e2e"
 _prctl = ctypes.CDLL(None).prctl
 
 
+def hip_version():
+    """For example "5.2"."""
+    said = subprocess.run(["hipconfig", "--version"], capture_output=True, text=True, check=True).stdout
+    return ".".join(said.strip().split(".")[:2])
+
+
 def end_with_parent():
     """Runs in a child, so that a killed test leaves no process behind (1: PR_SET_PDEATHSIG)."""
     _prctl(1, signal.SIGKILL)

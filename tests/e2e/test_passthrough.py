@@ -148,7 +148,9 @@ class Passthrough(PassthroughTest):
             if passer.at_once("get module_kernel_b") in handles:
                 break
         else:
-            self.skipTest("this libamdhip64 reused no handle in 50 times")
+            if harness.hip_version() == "6.4":
+                self.skipTest("HIP 6.4 reused no handle in 50 times")
+            self.fail(f"no handle was reused: {passer.lines}")
         self.assertTrue(passer.is_held("module"))
         self.assertEqual(self.node.dispatches(passer.pid, "module_kernel_b"), [])
         self.end(passer)
