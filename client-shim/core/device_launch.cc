@@ -135,9 +135,10 @@ void DeviceLaunch::BeginWait(bool drains) {
 [[gnu::noinline]] void DeviceLaunch::UnlockToMarkEnd(const TrackedStream& stream, bool is_due) {
   Relock relock(tracker_);
   const bool is_timed = stop_ != nullptr && stream.admissions == admission_number_;
-  if (is_timed || is_due)
-    tracker_->UnlockToMark(relock.lock, stream_, is_timed ? key_ : 0, DeviceTracker::In::kOwnLaunch);
-  tracker_->markers_.Give(stop_);  // the marker behind it shows when the launch ended
+  const LaunchKey timed = is_timed ? key_ : 0;
+  const bool is_marked =
+      (is_timed || is_due) && tracker_->UnlockToMark(relock.lock, stream_, timed, DeviceTracker::In::kOwnLaunch, stop_);
+  if (!is_marked) tracker_->markers_.Give(stop_);
 }
 
 // For a launch that leaves nothing in flight: it was not admitted, failed, or has finished already.

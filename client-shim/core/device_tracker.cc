@@ -38,20 +38,20 @@ std::uint64_t DeviceTracker::CloseOpen(TrackedStream& stream) {
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
-  if (captures_->AreCallsForbidden()) return;
+bool DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in, void* stop) {
+  if (captures_->AreCallsForbidden()) return false;
   const std::uint64_t epoch = epoch_;
   TrackedStream& stream = streams_.Find(key);
   const Pin pin(this, &stream);
   std::optional<Captures::Elsewhere> elsewhere;
-  if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
+  if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return false;
   void* marker = markers_.UnlockToTake(lock);
   TakeBack(key);
   // Checked last, under the lock: from here on, NoteStream waits until the marker is recorded.
   const bool may_mark = in == In::kOwnLaunch || MayMarkNow(key);
   if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
     markers_.Give(marker);
-    return;
+    return false;
   }
   const std::uint64_t id = next_batch_++;
   stream.work.CloseToMark(id, timed);
@@ -63,9 +63,10 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded) stream.recorded_ns = MonotonicNs();
-  if (recorded && epoch == epoch_ && stream.work.SetMarker(id, marker)) return;
+  if (recorded && epoch == epoch_ && stream.work.SetMarker(id, marker, stop)) return true;
   // Not recorded, or a synchronisation has settled its batch meanwhile.
   markers_.Give(marker);
+  return false;
 }
 
 // Marks each stream for which is_wanted(stream).

@@ -214,7 +214,9 @@ class DeviceTracker {
   // Whether a marker may be recorded now outside of the stream's own launches.
   bool MayMarkNow(const StreamKey& key) const { return implicit_syncs_ == 0 && streams_.MayMarkElsewhere(key); }
   std::uint64_t CloseOpen(TrackedStream& stream);
-  void UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
+  // `timed`: the kind of the last launch if that was timed, with its stop event `stop`; else 0. True: `stop` is the
+  // batch's now.
+  bool UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in, void* stop = nullptr);
   void UnlockToMarkEach(Lock& lock, bool (*is_wanted)(const TrackedStream&));
   // Calls visit(key), which may release the lock, for each stream for which is_wanted(key, stream).
   template <typename IsWanted, typename Visit>

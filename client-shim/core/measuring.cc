@@ -17,6 +17,7 @@ void Measuring::UnlockToMeasure(std::unique_lock<std::mutex>& lock) {
     }
     markers_->Give(times.unused);
     markers_->Give(measurement.done.start);
+    markers_->Give(measurement.done.stop);
     if (drops == drops_) Account(measurement, times.from, times.to);
   }
   times_->EndRound();
@@ -31,6 +32,9 @@ Measuring::Times Measuring::Ask(const SettledWork& done) {
     times.to = clock_.TimeOf(done.marker);
   }
   if (done.start != nullptr) times.from = clock_.TimeOf(done.start);
+  // Makes the runtime read the kernel's stamp (hip/kernel_stamps.h).
+  std::int64_t unused = 0;
+  if (done.stop != nullptr) vendor_->elapsed_ns(done.stop, done.marker, &unused);
   return times;
 }
 
@@ -47,6 +51,7 @@ void Measuring::Account(const Measurement& measurement, std::optional<std::uint6
 void Measuring::Drop() {
   for (std::size_t i = 0; i < waiting_.Size(); ++i) {
     markers_->Give(waiting_[i].done.start);
+    markers_->Give(waiting_[i].done.stop);
     markers_->Give(waiting_[i].done.marker);
   }
   waiting_.Clear();

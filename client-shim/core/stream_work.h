@@ -30,6 +30,7 @@ struct Batch {
   LaunchMix mix;
   void* marker = nullptr;  // null: none, or not recorded yet
   LaunchKey timed = 0;     // the kind of the last launch, if that was timed; else 0
+  void* stop = nullptr;    // with a marker: the timed launch's stop event
 };
 
 // Settled work with a marker behind it.
@@ -37,6 +38,7 @@ struct SettledWork {
   InFlight work;
   LaunchMix mix;
   LaunchKey timed = 0;
+  void* stop = nullptr;   // the timed launch's stop event
   void* start = nullptr;  // with kMarker: the start marker; null: timed from the end of the work measured before
   void* marker = nullptr;
   TimedFrom from = TimedFrom::kNowhere;
@@ -89,11 +91,13 @@ class StreamWork {
   }
   // 0: none.
   std::uint64_t NewestBatch() const { return batches_.Empty() ? 0 : batches_.Back().id; }
-  // `marker` was recorded behind that batch. False: the batch has been settled meanwhile.
-  bool SetMarker(std::uint64_t id, void* marker) {
+  // `marker` was recorded behind that batch, whose last launch got the stop event `stop`, or none. False: the batch has
+  // been settled meanwhile, and takes neither.
+  bool SetMarker(std::uint64_t id, void* marker, void* stop = nullptr) {
     for (std::size_t i = batches_.Size(); i > 0; --i) {
       if (batches_[i - 1].id != id) continue;
       batches_[i - 1].marker = marker;
+      batches_[i - 1].stop = stop;
       return true;
     }
     return false;
@@ -126,7 +130,8 @@ class StreamWork {
       carried_.Add(batch.work);
       carried_mix_.Add(batch.mix);
       if (batch.marker == nullptr) continue;
-      measured(SettledWork{carried_, carried_mix_, batch.timed, std::exchange(start_, nullptr), batch.marker, from_});
+      measured(SettledWork{carried_, carried_mix_, batch.timed, batch.stop, std::exchange(start_, nullptr),
+                           batch.marker, from_});
       from_ = TimedFrom::kMarker;
       DropCarried();
     }
@@ -144,11 +149,12 @@ class StreamWork {
       change(&batches_[i].work, std::as_const(batches_[i].mix));
     change(&open_, std::as_const(open_mix_));
   }
-  // Calls give(marker) for each marker; some may be null.
+  // Calls give(marker) for each marker and stop event; some may be null.
   template <typename Give>
   void ForEachMarker(Give give) const {
     for (std::size_t i = 0; i < batches_.Size(); ++i)
-      give(batches_[i].marker);
+      for (void* const marker : {batches_[i].marker, batches_[i].stop})
+        give(marker);
     give(start_);
   }
 

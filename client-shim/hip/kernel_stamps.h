@@ -4,7 +4,9 @@
 // marker in front of the kernel, which is reached before the kernel waits for those of other processes. But to fill in
 // the stop event, the runtime asks the layer below for the kernel's start and end, by
 // hsa_amd_profiling_get_dispatch_time. The preloaded stub defines that function and passes it on. Only kernels launched
-// with a stop event get stamps.
+// with a stop event get stamps. Up to ROCm 6.2 the runtime asks when an event behind the kernel is done; in 6.4 only
+// when it is asked for the stop event's time, or uses the kernel's signal again, some 20 launches later (clr 6.4.3:
+// Device::getHwEventTime, and hipEventRecord, which flushes no batch).
 // Thread rule: any thread; no lock.
 #pragma once
 

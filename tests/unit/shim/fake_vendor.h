@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,11 @@ class FakeVendor {
  public:
   FakeVendor() { current = this; }
 
-  // A launch was made with `stop` as its stop event.
-  void LaunchTimed(void* stop, void* stream) {
+  // A launch was made with `stop` as its stop event. `kernel`: the stamp that the runtime reads when it is asked for
+  // that event's time, as from ROCm 6.4 on.
+  void LaunchTimed(void* stop, void* stream, std::optional<Stamp> kernel = std::nullopt) {
     const std::lock_guard lock(mutex);
-    *static_cast<Marker*>(stop) = Marker{stream, true, false, 0};
+    *static_cast<Marker*>(stop) = Marker{stream, true, false, 0, kernel};
   }
   // Everything recorded on `stream` up to now has finished at `time_ns`.
   void Finish(void* stream, std::uint64_t time_ns) {
@@ -92,6 +94,7 @@ class FakeVendor {
     bool is_recorded = false;
     bool is_done = false;
     std::uint64_t time_ns = 0;
+    std::optional<Stamp> kernel = std::nullopt;
   };
 
   void* Create() {
@@ -105,7 +108,7 @@ class FakeVendor {
     is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     if (refuses_to_record) return false;
     ++records;
-    *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};
+    *static_cast<Marker*>(marker) = Marker{stream, true, false, 0, std::nullopt};
     if (keeps_record) recorded.push_back(marker);
     return true;
   }
@@ -127,9 +130,10 @@ class FakeVendor {
   bool Elapsed(void* from, void* to, std::int64_t* out) {
     if (while_asking) std::exchange(while_asking, nullptr)();
     const std::lock_guard lock(mutex);
-    const auto* first = static_cast<Marker*>(from);
+    auto* first = static_cast<Marker*>(from);
     const auto* last = static_cast<Marker*>(to);
     if (!first->is_done || !last->is_done) return false;
+    if (first->kernel) stamps.push_back(*std::exchange(first->kernel, std::nullopt));
     *out = static_cast<std::int64_t>(last->time_ns - first->time_ns);
     return true;
   }

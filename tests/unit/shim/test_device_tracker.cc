@@ -399,17 +399,18 @@ TEST_CASE_METHOD(Fixture, "a launch that is timed gets a stop event and a marker
     launch.Start(true);
     CHECK((launch.StopMarker() != nullptr) == (i > 0));  // a kind has to have been launched before
     vendor.Finish(stream, 10'000 * i);
-    if (launch.StopMarker() != nullptr) vendor.LaunchTimed(launch.StopMarker(), stream);
+    // The device took 2 us of these 9.
+    const Stamp kernel{500'000 + 10'000 * i + 7'000, 500'000 + 10'000 * i + 9'000};
+    if (launch.StopMarker() != nullptr) vendor.LaunchTimed(launch.StopMarker(), stream, kernel);
     launch.Leave(true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
-    // The device took 2 us of these 9.
-    vendor.stamps.push_back({500'000 + 10'000 * i + 7'000, 500'000 + 10'000 * i + 9'000});
     vendor.Finish(stream, 10'000 * i + 9'000);
     tracker.EndSync(snapshot, true);
   }
   // The first, untimed one counts as long as it may have taken, the others as long as they took.
   CHECK(sink.gpu_time_ns <= 9'000 + 9'000 + 2 * 2'000);
   CHECK(sink.gpu_time_ns >= 8'000);
+  CHECK(vendor.stamps.size() == 3);
 }
 
 // ---- deadlines

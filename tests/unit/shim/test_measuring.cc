@@ -27,12 +27,14 @@ struct MeasuredDevice {
     vendor.FinishMarker(marker, time_ns);
     return marker;
   }
-  void Push(void* start, void* marker, LaunchKey kind = kKind) {
+  void Push(void* start, void* marker, LaunchKey kind = kKind, void* stop = nullptr) {
     SettledWork done;
     done.work = InFlight{1, 0};
     done.mix.Add(kind);
     done.start = start;
     done.marker = marker;
+    done.stop = stop;
+    done.timed = stop != nullptr ? kind : 0;
     done.from = TimedFrom::kMarker;
     measuring.Push(stream, done);
   }
@@ -69,6 +71,19 @@ TEST_CASE("markers are free once they have been asked, but for the clock's origi
   device.Push(nullptr, device.Reached(3'000));
   device.measuring.UnlockToMeasure(device.lock);
   CHECK(device.Free() == 2);
+}
+
+TEST_CASE("the stop event of a timed launch is asked for its time, and then is free as well", "[measuring]") {
+  MeasuredDevice device;
+  for (const std::uint64_t at : {1'000'000, 2'000'000}) {
+    void* const stop = device.Reached(0);
+    device.vendor.LaunchTimed(stop, nullptr, Stamp{at + 60'000, at + 100'000});
+    device.vendor.FinishMarker(stop, at + 100'000);
+    device.Push(device.Reached(at), device.Reached(at + 100'000), kKind, stop);
+  }
+  device.measuring.UnlockToMeasure(device.lock);
+  CHECK(device.times.Costs().SettledCostNs(kKind) == 40'000);
+  CHECK(device.Free() == 5);
 }
 
 TEST_CASE("while one thread measures no other does, and it takes what comes meanwhile", "[measuring]") {

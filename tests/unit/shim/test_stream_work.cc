@@ -9,7 +9,7 @@ using namespace xschedd::shim;
 
 namespace {
 constexpr LaunchKey kKind = 7;
-int g_start = 0, g_first = 0, g_second = 0;  // markers
+int g_start = 0, g_first = 0, g_second = 0, g_stop = 0;  // markers
 
 struct Stream {
   StreamWork work;
@@ -88,7 +88,7 @@ TEST_CASE("what follows a marker is measured from there, whatever the work befor
     for (const std::uint64_t id : {1, 2}) {
       stream.work.Launched(kKind, 10);
       stream.work.CloseToMark(id, id);
-      stream.work.SetMarker(id, id == 1 ? &g_first : &g_second);
+      stream.work.SetMarker(id, id == 1 ? &g_first : &g_second, id == 2 ? &g_stop : nullptr);
     }
     CHECK(stream.work.OldestMarked()->marker == &g_first);
     CHECK(stream.work.IsMarked());
@@ -100,6 +100,8 @@ TEST_CASE("what follows a marker is measured from there, whatever the work befor
     CHECK(stream.measured[1].from == TimedFrom::kMarker);
     CHECK(stream.measured[1].start == nullptr);
     CHECK(stream.measured[1].timed == 2);
+    CHECK(stream.measured[0].stop == nullptr);
+    CHECK(stream.measured[1].stop == &g_stop);
     CHECK(stream.work.EndTime() == nullptr);
     CHECK(stream.work.From() == TimedFrom::kNowhere);
   }
