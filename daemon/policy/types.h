@@ -81,7 +81,7 @@ struct Others {
 struct BenefitMemory {
   // When others are held for it, the costliest for them first: whenever it is busy; only while its host waits for the
   // device, with a small to a wide window in between; never, with a wide window and shorter time slices, with
-  // that window alone, or with nothing that they would notice (benefit.h, Allowance).
+  // a wider window alone, or with nothing that they would notice (benefit.h, Allowance).
   enum class Mode : std::uint8_t {
     kHeld,
     kWaitsNarrowest,

@@ -98,8 +98,9 @@ TEST_CASE("of the modes that hold no client, the freest that is not too slow is 
     double percent;  // slower for each ms that others may have in flight
     Mode settled;
   };
-  // 4 and 16 ms of them.
-  for (const Row& row : {Row{0.1, Mode::kFree}, Row{0.8, Mode::kBesideWide}, Row{5, Mode::kHeld}}) {
+  // 2, 4 and 16 ms of them.
+  for (const Row& row :
+       {Row{0.1, Mode::kFree}, Row{0.6, Mode::kBesideWide}, Row{1.8, Mode::kBeside}, Row{5, Mode::kHeld}}) {
     INFO(row.percent << " % for each ms in flight");
     Pair pair(5);
     pair.Run({.beside_for_window = row.percent / 1000, .noise = 0.02}, 90);

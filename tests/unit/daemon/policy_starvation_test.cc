@@ -197,7 +197,7 @@ TEST_CASE("below a group that holds no others, no group takes turns and each has
     CHECK(Letters(beside) == "ooo");
     for (const std::size_t i : {1, 2}) {
       CHECK(beside.gates[i].why == (busy ? Why::kBeside : Why::kOpen));
-      CHECK(beside.gates[i].window_us == 8 * world.state.settings.window_us);
+      CHECK(beside.gates[i].window_us == 4 * world.state.settings.window_us);
       CHECK(beside.gates[i].window_floor == 2);
       CHECK(beside.gates[i].slice_us == (busy ? 1'000 : 0));
     }
