@@ -33,7 +33,7 @@ def section(minutes, broken="", *more):
 
 class Harmless(unittest.TestCase):
     def test_no_harm_is_found_and_all_runs_are_named(self):
-        status, made = section(3)
+        status, made = section(1.5)
         self.assertEqual((status, made["verdict"]), (0, "yes"), made)
         self.assertFalse([one for one in made["findings"] if one["level"] != "ok"])
         named = {one["what"].split(":")[0] for one in (*made["findings"], *made["skipped"])}
@@ -77,7 +77,7 @@ class Harmless(unittest.TestCase):
         self.assertIn(error["what"].split(";")[0], said.stdout)
 
     def test_a_hang_is_an_error(self):
-        status, made = section(1.5, "hang", "--repeat", "tracked:1")
+        status, made = section(0.6, "hang", "--repeat", "tracked:1")
         self.assertEqual(status, 1)
         self.assertIn("did not end", made["line"])
 

@@ -7,7 +7,9 @@ others use the GPU. It has the name of the software GPU's kernel that only takes
 Thread rule: each thread that uses it calls `use` first; calls of several threads do not disturb each other.
 """
 
+import contextlib
 import ctypes
+import hashlib
 import os
 import re
 from typing import Callable, List, Optional, Tuple
@@ -27,6 +29,10 @@ HIP_CYCLES, CUDA_CYCLES = 32, 16
 # An environment variable, for HIP alone, and its values: what all streams get that are not the default one.
 QUEUE = "ACCEPTANCE_QUEUE"
 HIGH, LOW, HALF = "high", "low", "half"  # priority; half of the compute units
+
+# An environment variable: the folder, private to a report, in which its programs find kernels that an earlier one compiled. Programs
+# with another LD_PRELOAD compile their own, so that the compiler is used under xschedd, too.
+CODE = "ACCEPTANCE_CODE"
 
 HIP_TEXT = f"""
 extern "C" __global__ void {KERNEL.decode()}(unsigned long long us, unsigned long long rounds, float* never) {{
@@ -195,12 +201,30 @@ class Hip(Gpu):
         return found.group() if found else b""
 
     def compiled(self, text: bytes = HIP_TEXT) -> ctypes.Array:
-        """Compiled for the GPU in use by hiprtc, which is part of the HIP library before ROCm 6, and a library of its own since."""
+        """Compiled for the GPU in use, or found where an earlier program left it."""
+        folder, arch = os.environ.get(CODE), self.architecture()
+        if not folder:
+            return self.compile(text, arch)
+        which = b"\0".join((text, arch, os.environ.get("LD_PRELOAD", "").encode()))
+        path = os.path.join(folder, f"{hashlib.sha256(which).hexdigest()}.co")
+        try:
+            with open(path, "rb") as file:
+                code = file.read()
+            return (ctypes.c_char * len(code)).from_buffer_copy(code)
+        except OSError:
+            code = self.compile(text, arch)
+        with contextlib.suppress(OSError):  # no space, or another program left it first
+            with open(f"{path}.{os.getpid()}", "xb") as file:
+                file.write(code)
+            os.rename(file.name, path)  # so that nobody reads a part
+        return code
+
+    def compile(self, text: bytes, arch: bytes) -> ctypes.Array:
+        """By hiprtc, which is part of the HIP library before ROCm 6, and a library of its own since. `arch`: empty: hiprtc finds it."""
         compiler = self.library
         if not hasattr(compiler, "hiprtcCompileProgram"):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        arch = self.architecture()
         wanted = [b"--offload-arch=" + arch] if arch else []
         options = (ctypes.c_char_p * len(wanted))(*wanted)
         call(compiler, "hiprtcCreateProgram", ctypes.byref(program), text, b"acceptance.hip", 0, None, None)

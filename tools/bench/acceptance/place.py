@@ -13,6 +13,7 @@ from typing import Dict, List, Optional, Tuple
 
 from benchlib.processes import Child, Children, ToolError, die_with_parent, wait_for
 from frame import Budget
+from kernels import CODE
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 # So that Python, CUDA and HIP's compiler leave no files behind.
@@ -34,7 +35,9 @@ class Place:
         self._ctl, self._children, self._budget = xschedctl, children, budget
         self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        self.environment.update(LEAVES_NOTHING, TMPDIR=folder, MIOPEN_USER_DB_PATH=folder, MIOPEN_CUSTOM_CACHE_DIR=folder)  # ROCm's compiler leaves folders behind if it is killed
+        # ROCm's compiler leaves folders behind if it is killed.
+        self.environment.update(LEAVES_NOTHING, TMPDIR=folder, MIOPEN_USER_DB_PATH=folder, MIOPEN_CUSTOM_CACHE_DIR=folder,
+                                **{CODE: folder})
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
         self.repeat = ""  # the only run of harmless to do
