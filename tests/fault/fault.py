@@ -125,7 +125,9 @@ def run(options):
             name = firsts.pop() if firsts else choose(numbers, options.only)
             counts[name] = counts.get(name, 0) + 1
             took.append(one_point(world, index, name, numbers))
-            if len(world.failures) > (2 if options.how else 20):
+            if options.how and any(options.how["word"] in failure["failure"] for failure in world.failures):
+                return 1
+            if len(world.failures) > 20:
                 print("too many failures: stopped", flush=True)
                 return 1
             if options.how.get("ends"):

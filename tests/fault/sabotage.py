@@ -28,7 +28,8 @@ def run(options, run_points):
     for title, how, faults, word in CASES:
         said = io.StringIO()
         case = copy.copy(options)
-        case.only, case.points, case.point, case.selftest, case.how = faults, 6, None, False, how
+        case.only, case.points, case.point, case.selftest = faults, 6, None, False
+        case.how = {**how, "word": word}  # a run ends when it has found that
         assert set(faults) <= set(FAULTS)
         with contextlib.redirect_stdout(said):
             code = run_points(case)

@@ -193,7 +193,7 @@ class Whole(OnTheSoftwareGpu):
                 self.assertNotIn(word, text, name)
 
     def test_amds_levers(self):
-        done = self.script("--sections", "worth", "--levers", "--minutes", "1.2", "--output", self.report)
+        done = self.script("--sections", "worth", "--levers", "--minutes", "0.9", "--output", self.report)
         [worth] = self.results()["sections"]
         rows = {table["title"]: table["rows"] for table in worth["tables"]}
         self.assertEqual([len(rows.get(f"What {what}", [])) for what in ("AMD's levers give, without xschedd", "a change of AMD's levers costs")],
