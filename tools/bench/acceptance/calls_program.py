@@ -86,6 +86,8 @@ class Calls:
     def __init__(self, gpu: kernels.Gpu):
         self.gpu, self.is_hip = gpu, gpu.vendor == "amd"
         self.code = gpu.compiled(HIP_TEXT) if self.is_hip else ctypes.c_char_p(PTX_TEXT)
+        # HIP 6 refuses calls on the default stream that wait (906, hipErrorStreamCaptureImplicit) while any thread captures.
+        self.no_capture = threading.Lock()
 
     def mix(self, function: ctypes.c_void_p, memory: ctypes.c_void_p, salt: int, stream) -> None:
         values = (memory, ctypes.c_uint(salt), ctypes.c_uint(ROUNDS))
@@ -109,7 +111,8 @@ class Calls:
 
     def at_once(self, to: object, start: object, is_to_host: bool) -> None:
         if self.is_hip:
-            self.gpu.call("Memcpy", to, start, ctypes.c_size_t(BYTES), 2 if is_to_host else 1)
+            with self.no_capture:
+                self.gpu.call("Memcpy", to, start, ctypes.c_size_t(BYTES), 2 if is_to_host else 1)
         else:
             self.gpu.call("MemcpyDtoH_v2" if is_to_host else "MemcpyHtoD_v2", to, start, ctypes.c_size_t(BYTES))
 
@@ -210,11 +213,12 @@ class Lane:
 
     def graph(self, step: sequence.Step, stream, memory: ctypes.c_void_p) -> None:
         calls, graph = self.calls, ctypes.c_void_p()
-        calls.begin_capture(stream)
-        calls.mix(self.function, memory, step.number, stream)
-        calls.copy(memory, shifted(memory, HALF), HALF // 2, stream)
-        calls.mix(self.function, memory, step.number + 1, stream)
-        self.gpu.call("StreamEndCapture", stream, ctypes.byref(graph))
+        with calls.no_capture:
+            calls.begin_capture(stream)
+            calls.mix(self.function, memory, step.number, stream)
+            calls.copy(memory, shifted(memory, HALF), HALF // 2, stream)
+            calls.mix(self.function, memory, step.number + 1, stream)
+            self.gpu.call("StreamEndCapture", stream, ctypes.byref(graph))
         instance = calls.instance(graph)
         for _ in range(1 + step.number % 3):
             self.gpu.call("GraphLaunch", instance, stream)
