@@ -81,7 +81,7 @@ void contention_and_death() {
   const double alone = median_ms(20);
   const pid_t pid = start_flood();
   // Waits until the flood's packets are on the device: its host may have to wait for a core.
-  for (int i = 0; i < 2000 && short_kernel_ms() < 5.0; ++i) {
+  for (int i = 0; i < 60'000 && short_kernel_ms() < 5.0; ++i) {
   }
   const double beside = median_ms(10);
   // Beside kernels of 20 ms that are always queued, each short one waits for about one of them.

@@ -18,6 +18,7 @@ from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
 LEARN_S = 30.0  # the daemon tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
+LEARN_AGAIN_S = 12.0  # after `disable` the programs are new clients, of which it knows nothing
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
@@ -99,7 +100,10 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         during = (disabled(rigs[place]) if way == DISABLED else
                   counting_modes(rigs[place], scenario.high.program, modes) if way == DECIDED else nullcontext())
         with during:
-            return rigs[place].stretch(those, seconds, loads)
+            answers = rigs[place].stretch(those, seconds, loads)
+        if way == DISABLED:
+            rigs[place].stretch(those, LEARN_AGAIN_S, loads)
+        return answers
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
