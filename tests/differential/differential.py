@@ -211,14 +211,15 @@ def compare(case):
     found = [("reference", not checks, "\n".join([*shown, f"{where}, reference: {len(checks)} checks failed", *checks]))]
     left_out = re.findall(r"^// Not in mode (\S+):", SOURCES[case.program].read_text(), re.MULTILINE)
     for mode in ["reference"] * (case.references - 1) + [mode for mode in case.modes if mode not in left_out]:
-        for _ in range(tries(case.program)):
+        for number in range(tries(case.program)):
             begin = time.monotonic()
             result, done, missing = run(case, mode)
             lines = difference(reference, result) + [f"NOT SHOWN: {what}" for what in missing]
             if not lines:
                 break
         text = [f"{where}, {mode}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
-                f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"]
+                f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"
+                + (f", try {number + 1}" if number else "")]
         if lines:
             text += ["  " + line for line in lines[:MAX_LINES]]
             text += [f"  ... and {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
