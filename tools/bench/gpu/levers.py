@@ -17,8 +17,9 @@ from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-LEARN_S = 30.0  # the daemon tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
-LEARN_AGAIN_S = 12.0  # after `disable` the programs are new clients, of which it knows nothing
+# After `disable` the programs are new clients: the daemon tries other modes for some bursts of work, each two to thirty times
+# (daemon/policy/benefit.h).
+LEARN_S = 12.0
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
@@ -102,7 +103,7 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         with during:
             answers = rigs[place].stretch(those, seconds, loads)
         if way == DISABLED:
-            rigs[place].stretch(those, LEARN_AGAIN_S, loads)
+            rigs[place].stretch(those, LEARN_S, loads)
         return answers
 
     for scenario in scenarios:
@@ -116,8 +117,8 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         for number in range(-1, bench.options.lever_rounds):
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
             for way in ways if number % 2 == 0 else ways[::-1]:
-                # The first round warms up, and lets the daemon learn.
-                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else LEARN_S if way == DECIDED else 2.0)
+                # The first round warms up, and the daemon learns after its stretch without xschedd.
+                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0)
             if number >= 0:
                 rounds.append(answers)
             else:
