@@ -9,6 +9,7 @@ always the same.
 Thread rule: main thread; a lane belongs to its thread, and callbacks come from the runtime's.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -87,7 +88,7 @@ class Calls:
         self.gpu, self.is_hip = gpu, gpu.vendor == "amd"
         self.code = gpu.compiled(HIP_TEXT) if self.is_hip else ctypes.c_char_p(PTX_TEXT)
         # HIP 6 refuses calls on the default stream that wait (906, hipErrorStreamCaptureImplicit) while any thread captures.
-        self.no_capture = threading.Lock()
+        self.no_capture = threading.Lock() if self.is_hip else contextlib.nullcontext()
 
     def mix(self, function: ctypes.c_void_p, memory: ctypes.c_void_p, salt: int, stream) -> None:
         values = (memory, ctypes.c_uint(salt), ctypes.c_uint(ROUNDS))
