@@ -11,7 +11,7 @@ import signal
 import sys
 import unittest
 
-from restart_world import GPU, Restart, Tenant, wait_for
+from restart_world import Restart, Tenant, wait_for
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "xschedctl"))
 import cgroups  # noqa: E402
@@ -22,7 +22,7 @@ class Claims(Restart):
     def test_a_claim_is_saved_before_the_answer_and_counts_before_clients_return(self):
         cgroup = cgroups.make(self)
         tenant = self.tenant(50, ("/bin/sh", "-c", 'echo $$ > "$0"; "$@"; true', f"{cgroup.folder}/cgroup.procs"))
-        wait_for(lambda: self.saved().count(GPU.encode()) == 1, "it is saved with its device")
+        self.kept(1)
         for priority in range(-20, -10):
             self.ctl("claim", "put", "job-17", "--cgroup", cgroup.path, "--priority", priority, "--ttl", "1h")
             self.kill()
@@ -58,7 +58,7 @@ class ClaimSockets(Restart):
         first = Tenant(str(folder), 50, ())
         self.addCleanup(first.close)
         first.ask("busy")
-        wait_for(lambda: self.saved().count(GPU.encode()) == 1, "it is saved with its device")
+        self.kept(1)
         self.kill()
         self.assertEqual(self.client(first)["priority_source"], "claim")
         self.assertEqual(folder.stat().st_ino, inode)

@@ -171,8 +171,8 @@ class Kept(Restart):
         # Each is pid 1 in its namespace.
         tenants = self.tenant(0, before), self.tenant(50, before)
         memory = [tenant.memory() for tenant in tenants]
+        self.kept(2)
         self.ctl("hold", "--pid", tenants[0].pid)
-        wait_for(lambda: len(self.manager.stored()) == 7, "both are stored")
         self.kill()
         self.assertEqual({client["pid"] for client in self.clients()}, {str(tenant.pid) for tenant in tenants})
         for tenant in tenants[::-1]:
@@ -186,7 +186,7 @@ class Kept(Restart):
             self.skipTest("no pid namespaces here")
         tenant = self.tenant(50, before)
         self.assertEqual(self.client(tenant)["priority_effective"], 0)
-        wait_for(lambda: len(self.manager.stored()) == 4, "it is stored")
+        self.kept(1)
         self.kill()
         seen = self.client(tenant)
         self.assertEqual((seen["priority_hint"], seen["priority_effective"]), (50, 0))

@@ -104,6 +104,11 @@ class Restart(unittest.TestCase):
         """Waits until the saved state contains the texts: changes are collected for some milliseconds before they are saved."""
         wait_for(lambda: all(text.encode() in self.saved() for text in texts), f"the state holds {texts}")
 
+    def kept(self, tenants):
+        """Waits until so many tenants would outlive a kill: their descriptors are stored, and the state names them with their devices."""
+        wait_for(lambda: len(self.manager.stored()) == 1 + 3 * tenants, "they and the state are stored")
+        wait_for(lambda: self.saved().count(GPU.encode()) == tenants, "they are saved with their devices")
+
     def saved(self):
         """The content that was saved last, in the newer of the file's two slots (daemon/state/state_file.cc)."""
         fd = self.state_fd()
@@ -131,6 +136,5 @@ class Restart(unittest.TestCase):
         low.ask("busy")
         high.ask("busy")
         wait_for(lambda: low.look()["bound"], "the less important one is held")
-        wait_for(lambda: len(self.manager.stored()) == 7, "both and the state are stored")
-        wait_for(lambda: self.saved().count(GPU.encode()) == 2, "both are saved with their devices")
+        self.kept(2)
         return low, high
