@@ -122,7 +122,7 @@ Server::Served::Served(Server& server, bool is_admin)
     : admin(server.host_, server.operations_, server.metrics_, is_admin), sessions(server.host_, is_admin) {}
 
 Result<void> Server::StartServing(Served& served, std::function<void(std::string)> on_unknown) {
-  auto rpc = RpcServer::Start({&served.sessions, &served.admin}, std::move(on_unknown));
+  auto rpc = RpcServer::Start({&served.sessions.Rpc(), &served.admin.Rpc()}, std::move(on_unknown));
   if (!rpc) return tl::unexpected(rpc.error());
   served.rpc = std::move(*rpc);
   return {};

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "daemon/host.h"
+#include "daemon/sessions/configuration_sinks.h"
 #include "daemon/sessions/outbox.h"
-#include "daemon/sessions/session_service.h"
 
 namespace xschedd {
 

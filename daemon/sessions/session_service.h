@@ -3,36 +3,34 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 
 #include "daemon/host.h"
-#include "session.grpc.pb.h"
+#include "daemon/sessions/configuration_sinks.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
 
 namespace xschedd {
 
-class ConfigurationSink {
- public:
-  virtual ~ConfigurationSink() = default;
-  virtual void SendConfiguration() = 0;
-};
-
-// The sessions that have said hello, by client.
-using ConfigurationSinks = std::map<std::uint64_t, ConfigurationSink*>;
-
-class SessionService final : public v1::ClientSession::CallbackService {
+class SessionService {
  public:
   // `is_admin`: serves admin.sock.
-  SessionService(Host& host, bool is_admin) : host_(host), is_admin_(is_admin) {}
+  SessionService(Host& host, bool is_admin);
+  ~SessionService();
 
-  grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* Session(grpc::CallbackServerContext* context) override;
+  // What gRPC serves; as long as this.
+  grpc::Service& Rpc();
 
   // To this client, if it has a session here; 0: to every client.
   void SendConfiguration(std::uint64_t client);
 
  private:
-  Host& host_;
-  const bool is_admin_;
+  class Calls;
+
   ConfigurationSinks sessions_;
+  const std::unique_ptr<Calls> calls_;
 };
 
 }  // namespace xschedd

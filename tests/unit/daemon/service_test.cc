@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin.grpc.pb.h"
 #include "daemon/admin/admin_service.h"
 #include "daemon/connections/rpc_server.h"
 #include "tests/catch.h"
@@ -38,13 +39,13 @@ struct ServiceWorld : test::Services {
           (is_admin ? admin_rpc : rpc)->Adopt(fd);
         }) {
     PrepareGrpc();
-    auto started = RpcServer::Start({&service}, [this](std::string peer) {
+    auto started = RpcServer::Start({&service.Rpc()}, [this](std::string peer) {
       const std::lock_guard lock(mutex);
       unknown.push_back(std::move(peer));
     });
     REQUIRE(started);
     rpc = std::move(*started);
-    auto admins = RpcServer::Start({&admin_service}, [](const std::string&) {});
+    auto admins = RpcServer::Start({&admin_service.Rpc()}, [](const std::string&) {});
     REQUIRE(admins);
     admin_rpc = std::move(*admins);
   }
