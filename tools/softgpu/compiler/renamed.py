@@ -1,6 +1,6 @@
-"""Makes a second HIP runtime from the installed one: the same file with another soname.
+"""Makes a second library from an installed one: the same file with another soname.
 
-usage: other_runtime.py LIBAMDHIP64 OUTPUT        (soname: libamdhip64.so.N becomes libamdhip64.so.X)
+usage: renamed.py LIBRARY OUTPUT        (soname: NAME.so.N becomes NAME.so.X)
 The loader treats two objects with one soname as the same, so a plain copy would not be a second one.
 """
 import re
