@@ -178,7 +178,7 @@ class DaemonInPidNamespace(WithDaemon):
         self.assertEqual(answer.status, FAILED_PRECONDITION)
         self.assertIn("run xschedd in the host's", answer.text)
         self.assertEqual(self.pids(), [])  # an administrator is admitted, because the mode of admin.sock decides
-        self.assertIn("outside its pid namespace", self.log())
+        self.logged("outside its pid namespace")
         self.assertIsNone(self.daemon.poll())
 
 

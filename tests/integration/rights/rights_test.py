@@ -87,7 +87,7 @@ class Table(WithDaemon):
             self.assertEqual(answer.status, PERMISSION_DENIED)
         self.assertIn("admin.sock, as root or as a member of group xschedd", answer.text)
         self.assertIn("linger_us: 200", self.call("GetPolicy", on="admin").answers[0])
-        self.assertIn(f"(uid {ALICE}) called SetPolicy on client.sock", self.log())
+        self.logged(rf"\(uid {ALICE}\) called SetPolicy on client\.sock")
 
 
 @needs_root
@@ -201,7 +201,7 @@ class Devices(WithDaemon):
     def test_an_invented_device_is_not_scheduled_and_the_client_gets_the_reason(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device " + GPU)
-        wait_for(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
+        self.logged(f"device {GPU}: this machine has no GPU {GPU}")
         self.assertNotIn("devices {", self.call("ListClients", on="admin").answers[0])
 
     def test_a_self_test_device_is_for_the_self_test(self) -> None:
@@ -224,9 +224,9 @@ class Audit(WithDaemon):
         try:
             pid = self.client(uid=ALICE).pid
             self.call("Hold", f"selector {{ pid: {pid} }}", on="admin")
-            self.assertRegex(self.log(), rf"hold clients=1 pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
+            self.logged(rf"hold clients=1 pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
             self.call("Set", f"selector {{ pid: {pid} }} priority: 3", on="admin")
-            self.assertRegex(self.log(), rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)")
+            self.logged(rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)")
         finally:
             with contextlib.suppress(OSError), open("/proc/self/loginuid", "w", encoding="utf-8") as file:
                 file.write(before)
