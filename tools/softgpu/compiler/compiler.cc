@@ -145,6 +145,7 @@ bool KeyOf(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info, const std
     made.Mix(text);
   }
   for (const Data& one : input) {
+    if (one.kind == AMD_COMGR_DATA_KIND_LOG) continue;  // of the action before
     made.Word(one.kind);
     made.Mix(one.name);
     made.Mix(one.bytes);
