@@ -18,8 +18,8 @@ constexpr KeyUnit kKeyUnits[] = {
     {"_us", "us", ParseMicroseconds},         {"_ms", "ms", ParseMilliseconds}, {"_percent", "%"}};
 
 const KeyUnit* FindUnit(std::string_view key) {
-  const auto* const unit =
-      std::find_if(std::begin(kKeyUnits), std::end(kKeyUnits), [&](const KeyUnit& one) { return key.ends_with(one.end); });
+  const auto* const unit = std::find_if(std::begin(kKeyUnits), std::end(kKeyUnits),
+                                        [&](const KeyUnit& one) { return key.ends_with(one.end); });
   return unit == std::end(kKeyUnits) ? nullptr : unit;
 }
 
