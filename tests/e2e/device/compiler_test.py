@@ -2,7 +2,7 @@
 """HIP's compiler with a memory (tools/softgpu/compiler): a program does the same with an empty memory, with a full one, with one
 whose files are cut short, and with one that it may not write.
 
-Usage: compiler_test.py SOFTGPU_FOLDER PROGRAM
+Usage: compiler_test.py COMPILER SOFTGPU_RUN PROGRAM
 """
 
 import os
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-SOFTGPU, PROGRAM = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+COMPILER, RUN, PROGRAM = (pathlib.Path(word).absolute() for word in sys.argv[1:4])
 NAME = f"compiler-{os.getpid()}"
 
 
@@ -22,14 +22,19 @@ class Compiler(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="xschedd-compiler-"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.addCleanup(pathlib.Path(f"/dev/shm/softgpu.{NAME}").unlink, missing_ok=True)
-        shutil.copy(SOFTGPU / "compiler/libamd_comgr.so.2", self.folder)
-        (self.folder / "libamd_comgr.so.X").symlink_to(SOFTGPU / "compiler/libamd_comgr.so.X")
-        self.cache = self.folder / "cache"
+        # softgpu-run finds the libraries beside itself.
+        shutil.copy(RUN, self.folder)
+        (self.folder / "libhsa-runtime64.so.1").symlink_to(RUN.parent / "libhsa-runtime64.so.1")
+        compiler = self.folder / "compiler"
+        compiler.mkdir()
+        shutil.copy(COMPILER, compiler)
+        (compiler / "libamd_comgr.so.X").symlink_to(COMPILER.parent / "libamd_comgr.so.X")
+        self.cache = compiler / "cache"
 
     def run_program(self):
         """What it prints."""
-        done = subprocess.run([PROGRAM], text=True, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "LD_LIBRARY_PATH": f"{self.folder}:{SOFTGPU}", "SOFTGPU_NAME": NAME, "SOFTGPU_ISA": "gfx90a"})
+        done = subprocess.run([self.folder / "softgpu-run", "--name", NAME, "--", PROGRAM], text=True, capture_output=True, timeout=60,
+                              check=False, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, done)
         return done.stdout
 
@@ -61,5 +66,5 @@ class Compiler(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    del sys.argv[1:3]
+    del sys.argv[1:4]
     unittest.main()

@@ -1,4 +1,4 @@
-// HIP's compiler with a memory: the library that libamdhip64 loads as libamd_comgr.so.2 on the software GPU. At the
+// HIP's compiler with a memory: the library that libamdhip64 loads as libamd_comgr on the software GPU. At the
 // start of each process HIP compiles its own kernels for copies and fills, 0.25 s of the processor; here the first
 // process of a build folder does so, and later ones read what it got. Everything is the installed compiler's, in
 // libamd_comgr.so.X beside this (renamed.py); only amd_comgr_do_action looks into the folder `cache` beside this
@@ -206,11 +206,11 @@ void Save(const std::string& path, const std::vector<Data>& all) {
   if (!is_written || ::rename(temporary.c_str(), path.c_str()) != 0) ::unlink(temporary.c_str());
 }
 
-// Others copy what the compiler brings along, which takes no time.
+// The steps that take time, in every release.
 bool IsSlow(amd_comgr_action_kind_t kind) {
-  return kind == AMD_COMGR_ACTION_COMPILE_SOURCE_TO_BC || kind == AMD_COMGR_ACTION_LINK_BC_TO_BC ||
-         kind == AMD_COMGR_ACTION_OPTIMIZE_BC_TO_BC || kind == AMD_COMGR_ACTION_CODEGEN_BC_TO_RELOCATABLE ||
-         kind == AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE;
+  return kind == AMD_COMGR_ACTION_COMPILE_SOURCE_TO_BC ||
+         kind == AMD_COMGR_ACTION_COMPILE_SOURCE_WITH_DEVICE_LIBS_TO_BC || kind == AMD_COMGR_ACTION_LINK_BC_TO_BC ||
+         kind == AMD_COMGR_ACTION_CODEGEN_BC_TO_RELOCATABLE || kind == AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE;
 }
 
 }  // namespace
