@@ -13,6 +13,9 @@ constexpr int kCount = 1'000;
 
 constexpr double kParentMs = 200;
 
+// From HIP 5.7 on nothing is ordered by another process's event: its hipEventRecord does not write to shared memory.
+constexpr bool kEventsOrder = HIP_VERSION_MAJOR < 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR < 7);
+
 template <typename Handle>
 std::string to_hex(const Handle& handle) {
   std::string hex;
@@ -68,6 +71,7 @@ int main(int argc, char** argv) {
   softgpu_spin_us<<<1, kBlock>>>(static_cast<uint64_t>(1'000 * kParentMs));
   launch_add(values, kCount, 1, nullptr);
   HIP(hipEventRecord(done, nullptr));
+  if (!kEventsOrder) HIP(hipDeviceSynchronize());
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if a check fails in the parent
