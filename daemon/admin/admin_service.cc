@@ -189,7 +189,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
 }  // namespace
 
-// In the source, because gRPC's base of a service takes ten seconds of each one that includes it.
+// Not in the header, because gRPC's base of a service takes the compiler long in each source that includes it.
 class AdminService::Calls final : public v1::Admin::CallbackService {
  public:
   Calls(Host& host, AdminOperations& operations, MetricsCollector& metrics, bool is_admin)

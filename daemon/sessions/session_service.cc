@@ -7,7 +7,7 @@
 
 namespace xschedd {
 
-// In the source, because gRPC's base of a service takes seconds of each one that includes it.
+// Not in the header, because gRPC's base of a service takes the compiler long in each source that includes it.
 class SessionService::Calls final : public v1::ClientSession::CallbackService {
  public:
   Calls(Host& host, ConfigurationSinks& sessions, bool is_admin)

@@ -6,7 +6,6 @@ usage: memory_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 
 import json
 import os
-import re
 import subprocess
 import unittest
 from typing import Any, Dict, List
@@ -71,7 +70,7 @@ class Memory(WithMetrics):
         self.assertIn("2 allocations of device memory were refused: it has 3.00 GiB here, and may have 4.00 GiB: by claim "
                       '"job" of job 17, 24.0 GiB for all its clients together, of which the others have 20.0 GiB', event["reason"])
         for part in (f"memory refused pid={two.pid} ", "count=2 ", 'remedy="put the claim again with a larger --memory'):
-            self.logged(re.escape(part))
+            self.logged(part)
         two.tell("refused 5")
         table = self.say("ps")
         for part in ("MEMORY", "MEM-LIMIT", "~20.0 GiB", "~3.00 GiB", "\n" + DOCS_LIMIT):

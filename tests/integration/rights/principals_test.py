@@ -76,7 +76,7 @@ class Pods(WithDaemon):
     def test_root_of_one_pod_manages_nothing_of_another_nor_of_the_host(self) -> None:
         victim = self.pod_client(self.victims, "group=job")
         host = self.client("group=job")
-        wait_for(lambda: f'uid=0 place="container {VICTIM[:12]}"' in self.log(), "the line in the log")
+        self.logged(f'uid=0 place="container {VICTIM[:12]}"')
         for pid in (victim.pid, host.pid):
             self.may_nothing(self.hostiles, pid, f"uid 0 in container {HOSTILE[:12]}")
         self.refused("Hold", 'selector { group: "job" }', self.hostiles, f"uid 0 in container {HOSTILE[:12]}")
@@ -156,7 +156,7 @@ class Pods(WithDaemon):
         flood = subprocess.Popen([*self.hostiles, sys.executable, "-c", FLOOD, path])
         self.addCleanup(flood.wait)
         self.addCleanup(flood.kill)
-        wait_for(lambda: f"uid 0 in container {HOSTILE[:12]} has used up its 5 new connections" in self.log(), "a refusal")
+        self.logged(f"uid 0 in container {HOSTILE[:12]} has used up its 5 new connections")
         time.sleep(2)  # longer than the connections that root has saved up
         for _ in range(10):
             answer = self.call("GetPolicy", prefix=self.victims)

@@ -46,7 +46,7 @@ class Connections(WithQuotas):
         self.assertEqual(len(self.pids()), 12)
         self.assertGreaterEqual(self.refusals()["connections"], 4)
         self.assertIn("over quota   connections", self.ctl("stats").stdout)
-        self.logged(rf"\(uid {ALICE}\) was refused: uid {ALICE} has 3 connections")
+        self.logged(f"(uid {ALICE}) was refused: uid {ALICE} has 3 connections")
 
     def test_a_connection_that_ends_is_given_back(self) -> None:
         for _ in range(3):
@@ -193,7 +193,7 @@ class Connects(WithQuotas):
         answers = [self.preamble(connection) for connection in connections]
         self.assertEqual(set(answers), {WELCOME, QUOTA})
         self.assertGreater(answers.count(QUOTA), 200)
-        self.logged(r"connects_per_s in \[quota\]")
+        self.logged("connects_per_s in [quota]")
         # Neither another user nor the log's lines about it are affected.
         self.assertEqual(self.call("Drain", uid=BOB).status, PERMISSION_DENIED)
         wait_for(lambda: len(self.lines_of(BOB)) == 1, "a line about the other user")

@@ -87,7 +87,7 @@ class Table(WithDaemon):
             self.assertEqual(answer.status, PERMISSION_DENIED)
         self.assertIn("admin.sock, as root or as a member of group xschedd", answer.text)
         self.assertIn("linger_us: 200", self.call("GetPolicy", on="admin").answers[0])
-        self.logged(rf"\(uid {ALICE}\) called SetPolicy on client\.sock")
+        self.logged(f"(uid {ALICE}) called SetPolicy on client.sock")
 
 
 @needs_root
@@ -224,9 +224,9 @@ class Audit(WithDaemon):
         try:
             pid = self.client(uid=ALICE).pid
             self.call("Hold", f"selector {{ pid: {pid} }}", on="admin")
-            self.logged(rf"hold clients=1 pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
+            wait_for(lambda: re.search(rf"hold clients=1 pid={pid} by_uid=0 by_pid=\d+ login_uid={login}", self.log()), "the hold's line")
             self.call("Set", f"selector {{ pid: {pid} }} priority: 3", on="admin")
-            self.logged(rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)")
+            wait_for(lambda: re.search(rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)", self.log()), "the priority's line")
         finally:
             with contextlib.suppress(OSError), open("/proc/self/loginuid", "w", encoding="utf-8") as file:
                 file.write(before)

@@ -140,9 +140,9 @@ class WithDaemon(unittest.TestCase):
         with open(self.log_path, encoding="utf-8") as file:
             return file.read()
 
-    def logged(self, pattern: str) -> None:
-        """Waits for a line of the log that matches, which another thread of the daemon writes."""
-        wait_for(lambda: re.search(pattern, self.log()) is not None, f"the log says {pattern}")
+    def logged(self, text: str) -> None:
+        """Waits for a line of the log, which another thread writes."""
+        wait_for(lambda: text in self.log(), f"the log says {text}")
 
     def client(self, *words: str, uid: Optional[int] = None, where: Optional[str] = None, **popen: Any) -> Client:
         client = Client(where or self.folder, *words, uid=uid, **popen)

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -97,110 +97,83 @@ bool Add(const Data& one, amd_comgr_data_set_t set) {
   return is_added;
 }
 
-// All that an action's result depends on. Two FNV-1a hashes over words; nobody chooses inputs to collide.
-class Key {
- public:
-  void Mix(const std::string& bytes) {
-    Word(bytes.size());
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
-      Word(word);
-    }
-  }
-  void Word(std::uint64_t word) {
-    first_ = (first_ ^ word) * 0x100000001b3ull;
-    first_ ^= first_ >> 29;
-    second_ = (second_ + word) * 0xd6e8feb86659fd93ull;
-    second_ ^= second_ >> 32;
-  }
-  std::string Text() const {
-    char text[33];
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(first_),
-                  static_cast<unsigned long long>(second_));
-    return text;
-  }
+void Put(std::string& text, std::uint64_t number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
 
- private:
-  std::uint64_t first_ = 0xcbf29ce484222325ull, second_ = 0;
-};
+void Put(std::string& text, const std::string& bytes) {
+  Put(text, bytes.size());
+  text += bytes;
+}
 
-bool KeyOf(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info, const std::vector<Data>& input,
-           std::string& key) {
-  Key made;
-  std::string isa, text;
+void Put(std::string& text, const Data& one) {
+  Put(text, one.kind);
+  Put(text, one.name);
+  Put(text, one.bytes);
+}
+
+bool Take(std::string_view& text, std::uint64_t& number) {
+  if (text.size() < sizeof number) return false;
+  std::memcpy(&number, text.data(), sizeof number);
+  text.remove_prefix(sizeof number);
+  return true;
+}
+
+bool Take(std::string_view& text, std::string& bytes) {
+  std::uint64_t size = 0;
+  if (!Take(text, size) || text.size() < size) return false;
+  bytes = text.substr(0, size);
+  text.remove_prefix(size);
+  return true;
+}
+
+// The file of an action's result: named by the hash of all that it depends on. Empty: that cannot be read.
+std::string FileOf(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info, const std::vector<Data>& input) {
+  std::string all, text;
   amd_comgr_language_t language;
   std::size_t options = 0;
-  if (!Ask([&](auto* size, char* out) { return amd_comgr_action_info_get_isa_name(info, size, out); }, isa) ||
+  if (!Ask([&](auto* size, char* out) { return amd_comgr_action_info_get_isa_name(info, size, out); }, text) ||
       amd_comgr_action_info_get_language(info, &language) != AMD_COMGR_STATUS_SUCCESS ||
       amd_comgr_action_info_get_option_list_count(info, &options) != AMD_COMGR_STATUS_SUCCESS)
-    return false;
-  made.Word(kind);
-  made.Word(language);
-  made.Mix(isa);
+    return {};
+  Put(all, kind);
+  Put(all, language);
+  Put(all, text);
   for (std::size_t i = 0; i < options; ++i) {
     if (!Ask([&](auto* size, char* out) { return amd_comgr_action_info_get_option_list_item(info, i, size, out); },
              text))
-      return false;
-    made.Mix(text);
+      return {};
+    Put(all, text);
   }
-  for (const Data& one : input) {
-    if (one.kind == AMD_COMGR_DATA_KIND_LOG) continue;  // of the action before
-    made.Word(one.kind);
-    made.Mix(one.name);
-    made.Mix(one.bytes);
-  }
-  key = made.Text();
-  return true;
+  for (const Data& one : input)
+    if (one.kind != AMD_COMGR_DATA_KIND_LOG) Put(all, one);  // a log is of the action before
+  return Folder() + std::to_string(std::hash<std::string>()(all));
 }
 
-void Put(std::string& file, std::uint64_t number) {
-  file.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-bool Take(std::string_view& file, std::uint64_t& number) {
-  if (file.size() < sizeof number) return false;
-  std::memcpy(&number, file.data(), sizeof number);
-  file.remove_prefix(sizeof number);
-  return true;
-}
-
-bool Take(std::string_view& file, std::string& text) {
-  std::uint64_t size = 0;
-  if (!Take(file, size) || file.size() < size) return false;
-  text = file.substr(0, size);
-  file.remove_prefix(size);
-  return true;
-}
-
-bool Load(const std::string& path, std::vector<Data>& all) {
+// Empty: there is no such file, or it is not whole.
+std::vector<Data> Load(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return false;
   const std::string content{std::istreambuf_iterator<char>(stream), {}};
-  for (std::string_view file = content; !file.empty();) {
+  std::vector<Data> all;
+  for (std::string_view text = content; !text.empty();) {
     Data one;
     std::uint64_t kind = 0;
-    if (!Take(file, kind) || !Take(file, one.name) || !Take(file, one.bytes)) return false;
+    if (!Take(text, kind) || !Take(text, one.name) || !Take(text, one.bytes)) return {};
     one.kind = static_cast<std::uint32_t>(kind);
     all.push_back(std::move(one));
   }
-  return !all.empty();
+  return all;
 }
 
 void Save(const std::string& path, const std::vector<Data>& all) {
-  std::string file;
-  for (const Data& one : all) {
-    Put(file, one.kind);
-    Put(file, one.name.size());
-    file += one.name;
-    Put(file, one.bytes.size());
-    file += one.bytes;
-  }
+  std::string text;
+  for (const Data& one : all)
+    Put(text, one);
   ::mkdir(Folder().c_str(), 0755);
   std::string temporary = path + ".XXXXXX";
   const int fd = ::mkstemp(temporary.data());
   if (fd < 0) return;
-  const bool is_written = ::write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size());
+  const bool is_written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::fchmod(fd, 0644);
   ::close(fd);
   if (!is_written || ::rename(temporary.c_str(), path.c_str()) != 0) ::unlink(temporary.c_str());
@@ -220,17 +193,15 @@ extern "C" __attribute__((visibility("default"))) amd_comgr_status_t amd_comgr_d
                                                                                          amd_comgr_data_set_t input,
                                                                                          amd_comgr_data_set_t result) {
   std::vector<Data> given, before, made;
-  std::string key;
-  if (Folder().empty() || !IsSlow(kind) || !Read(input, given) || !Read(result, before) || !before.empty() ||
-      !KeyOf(kind, info, given, key))
-    return Installed()(kind, info, input, result);
-  const std::string path = Folder() + key;
-  if (Load(path, made)) {
-    for (const Data& one : made)
+  std::string path;
+  if (IsSlow(kind) && !Folder().empty() && Read(input, given) && Read(result, before) && before.empty())
+    path = FileOf(kind, info, given);
+  if (path.empty()) return Installed()(kind, info, input, result);
+  if (const std::vector<Data> known = Load(path); !known.empty()) {
+    for (const Data& one : known)
       if (!Add(one, result)) return AMD_COMGR_STATUS_ERROR;
     return AMD_COMGR_STATUS_SUCCESS;
   }
-  made.clear();
   const amd_comgr_status_t status = Installed()(kind, info, input, result);
   if (status == AMD_COMGR_STATUS_SUCCESS && Read(result, made)) Save(path, made);
   return status;
