@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "client-shim/core/polling.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -10,8 +11,6 @@ namespace {
 
 // How often the polling thread polls: rarely enough that its wake-ups and queries cost next to nothing.
 constexpr std::uint64_t kPollIntervalNs = 100'000;
-// The longest sleep of the other threads.
-constexpr std::uint64_t kLongestNapNs = 2'000'000;
 
 }  // namespace
 

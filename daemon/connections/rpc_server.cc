@@ -28,7 +28,7 @@ constexpr int kMaxMessageBytes = 256 * 1024;
 constexpr int kMaxCallsPerConnection = 32;
 constexpr int kReadChunkBytes = 512;
 constexpr std::chrono::seconds kProbeLimit{10};
-constexpr std::chrono::milliseconds kStopLimit{500};
+constexpr std::chrono::milliseconds kShutdownLimit{500};
 
 // There may be a thousand sessions, each with few and small messages. Most of the daemon's memory would be the buffers
 // that gRPC keeps for each of them, for speed.
@@ -130,7 +130,7 @@ void RpcServer::Adopt(int fd) {
 }
 
 void RpcServer::Stop() {
-  server_->Shutdown(std::chrono::system_clock::now() + kStopLimit);
+  server_->Shutdown(std::chrono::system_clock::now() + kShutdownLimit);
 }
 
 RpcServer::~RpcServer() = default;

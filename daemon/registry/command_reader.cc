@@ -15,7 +15,7 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kMaxWaiting = 1024;
+constexpr std::size_t kMaxWaitingJobs = 1024;
 constexpr std::size_t kCommandLimit = 256;
 
 std::string ReadCommand(pid_t pid, int pidfd) {
@@ -77,7 +77,7 @@ void CommandReader::Read(pid_t pid, int pidfd, Done done) {
   UniqueFd duplicate(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
   if (!duplicate.IsValid()) return;
   const std::lock_guard lock(shared_->mutex);
-  if (shared_->jobs.size() >= kMaxWaiting) return;
+  if (shared_->jobs.size() >= kMaxWaitingJobs) return;
   shared_->jobs.push_back({pid, std::move(duplicate), std::move(done)});
   shared_->changed.notify_one();
 }

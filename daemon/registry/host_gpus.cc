@@ -30,7 +30,7 @@ constexpr std::string_view kAmd = "amd";
 constexpr std::string_view kNvidia = "nvidia";
 // Where a process has more descriptors, the driver's is among the first, since the runtime opens it when it starts.
 // Reading more would take too much of the daemon's time.
-constexpr int kMaxDescriptors = 4096;
+constexpr int kMaxListed = 4096;
 // Where the kernel does not say: NVIDIA divides a GPU into at most 7 partitions, AMD into at most 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
 
@@ -140,7 +140,7 @@ std::uint32_t MigPartitions(const std::string& root, const std::string& minor) {
 
 // Adds to `claimed` which partition it is, if the kernel says so. A whole GPU has one name, whatever uuids clients
 // give.
-void Place(const HostGpu& gpu, NewDevice& claimed) {
+void SetPlace(const HostGpu& gpu, NewDevice& claimed) {
   if (gpu.partitions == 1) claimed.uuid.clear();
   if (gpu.partitions <= 1 || gpu.unique_ids.empty()) return;
   constexpr std::string_view kPrefix = "GPU-";  // ROCm's, followed by the number in hexadecimal digits
@@ -237,7 +237,7 @@ Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
   const std::set<unsigned> majors = Majors(Read(root_ + "/proc/devices"), vendor);
   const std::string folder = root_ + "/proc/" + std::to_string(pid) + "/fd";
   int error_number = 0;
-  const std::vector<std::string> descriptors = Entries(folder, kMaxDescriptors, error_number);
+  const std::vector<std::string> descriptors = Entries(folder, kMaxListed, error_number);
   if (error_number != 0) {
     return Fail("the daemon cannot see what pid " + std::to_string(pid) + " has open: " + std::strerror(error_number),
                 "start xschedd through its systemd unit, which gives it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");
@@ -281,7 +281,7 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
     return Fail("pid " + std::to_string(pid) + " has no device file of GPU " + address + "'s driver open",
                 "attach the device once the program uses it");
   }
-  if (slash == std::string::npos) Place(*gpu, claimed);
+  if (slash == std::string::npos) SetPlace(*gpu, claimed);
   claimed.vendor = gpu->vendor;
   claimed.name = CleanText(gpu->name, kMaxNameBytes);
   if (gpu->compute_units != 0) claimed.compute_units = gpu->compute_units;

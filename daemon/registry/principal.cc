@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kContainer = "container ";
 constexpr std::string_view kUsersContainer = "user's container ";
-constexpr std::string_view kClaim = "claim ";
+constexpr std::string_view kClaimPlace = "claim ";
 constexpr std::size_t kShownIdBytes = 12;
 
 // The id of the container that is the place; empty: none. The outermost one counts, since a container names the cgroups
@@ -45,7 +45,7 @@ std::string PlaceAlone(pid_t pid) {
 }
 
 std::string PlaceWithClaim(std::uint64_t claim, const std::string& place) {
-  return claim == 0 ? place : std::string(kClaim) + std::to_string(claim);
+  return claim == 0 ? place : std::string(kClaimPlace) + std::to_string(claim);
 }
 
 std::string PlaceWithClaim(std::uint64_t claim_socket, const ClaimPtr& claim, const std::string& place) {
@@ -54,7 +54,7 @@ std::string PlaceWithClaim(std::uint64_t claim_socket, const ClaimPtr& claim, co
 }
 
 bool IsGiven(const std::string& place) {
-  return place.starts_with(kContainer) || place.starts_with(kClaim);
+  return place.starts_with(kContainer) || place.starts_with(kClaimPlace);
 }
 
 bool MayManage(const Principal& caller, std::uint32_t uid, const Principal& owner) {

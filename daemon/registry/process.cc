@@ -27,7 +27,7 @@ constexpr int kSoPeerPidfd = 77;  // Linux 6.5; glibc 2.36 does not name it yet
 constexpr int kSoPeerPidfd = SO_PEERPIDFD;
 #endif
 
-constexpr std::size_t kTextLimit = 1024;
+constexpr std::size_t kIdentityTextLimit = 1024;
 
 std::string ReadSmallFile(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -257,9 +257,9 @@ ProcessInfo ReadProcess(pid_t pid, int pidfd) {
   ProcessInfo info;
   char target[PATH_MAX];
   const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
-  if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
+  if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kIdentityTextLimit);
   const Surroundings surroundings = ReadSurroundings(folder, daemon.pid_namespace);
-  info.cgroup = CleanText(surroundings.cgroup.value_or(""), kTextLimit);
+  info.cgroup = CleanText(surroundings.cgroup.value_or(""), kIdentityTextLimit);
   info.is_cgroup_exact = surroundings.cgroup == info.cgroup;
   info.place = PlaceOf(surroundings, daemon, pid);
   if (!HasExited(pidfd)) return info;

@@ -11,7 +11,7 @@ namespace xschedd {
 namespace {
 
 // A little less than the half second that History::Sample wants, so that none is just missed.
-constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
+constexpr std::uint64_t kSampleIntervalNs = 450 * policy::kNsPerMs;
 
 }  // namespace
 
@@ -110,7 +110,7 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitMemory& afte
 }
 
 bool Recorder::IsSampleDue(std::uint64_t now_ns) {
-  if (now_ns - sampled_ns_ < kSampleNs) return false;
+  if (now_ns - sampled_ns_ < kSampleIntervalNs) return false;
   sampled_ns_ = now_ns;
   return true;
 }

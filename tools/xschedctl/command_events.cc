@@ -16,9 +16,6 @@ struct EventsOptions {
   bool replay = false;
 };
 
-// The daemon sends all that it remembers at once, so that a pause this long means that it is stopped.
-constexpr std::chrono::seconds kReplayLimit{5};
-
 Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& global) {
   const Result<v1::Selector> chosen = ParseSelector(options.selector, WhenEmpty::kMeansAll);
   if (!chosen) return UsageFailure(chosen.error());
@@ -27,7 +24,8 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
   ClientFilter filter(*client, *chosen);
   std::string remembered;  // printed in one piece
   EventStream stream(*client, options.replay || !options.follow);
-  const auto limit = options.follow ? std::nullopt : std::optional<std::chrono::milliseconds>(kReplayLimit);
+  const auto limit =
+      options.follow ? std::nullopt : std::optional<std::chrono::milliseconds>(EventStream::kReplayLimit);
   for (;;) {
     const auto wait = stream.Next(limit);
     if (wait == EventStream::Wait::kEnded) break;

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // How soon an interrupt is noticed, and a sample is taken when no event comes.
-constexpr milliseconds kPollInterval{50};
+constexpr milliseconds kLongestWait{50};
 // After this long without an event, all events from before the end have arrived.
 constexpr milliseconds kDrainedAfter{50};
 constexpr milliseconds kLiveLimit{5000};
@@ -76,7 +76,7 @@ class Recorder {
   Outcome<ExitCode> Follow(std::uint64_t end) {
     while (interrupted == 0 && MonotonicNs() < end) {
       const auto left = milliseconds((end - std::min(end, MonotonicNs())) / 1'000'000 + 1);
-      const auto wait = stream_.Next(std::min(kPollInterval, left));
+      const auto wait = stream_.Next(std::min(kLongestWait, left));
       if (wait == EventStream::Wait::kEnded) return tl::unexpected<Failure>(stream_.Finish());
       if (wait == EventStream::Wait::kEvent && stream_.Event().time_ns() < end && !timeline_->Add(stream_.Event())) {
         auto snapshot = client_.Call(v1::ListClientsRequest());

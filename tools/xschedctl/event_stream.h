@@ -11,6 +11,9 @@ namespace xschedd::ctl {
 
 class EventStream {
  public:
+  // The daemon sends all that it remembers at once, so that a pause this long means that it is stopped.
+  static constexpr std::chrono::seconds kReplayLimit{5};
+
   // `client` outlives it.
   EventStream(AdminClient& client, bool replay);
   ~EventStream();

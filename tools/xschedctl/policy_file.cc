@@ -30,14 +30,14 @@ constexpr std::string_view kHead =
     "file of\n"
     "# conf.d with a later name overrides it.\n";
 
-std::string Quoted(std::string_view word) {
+std::string TomlString(std::string_view word) {
   return '"' + std::string(word) + '"';
 }
 
 // As TOML: "off" and "auto" are strings.
 std::string ValueText(const policy::SettingRow& row, policy::Value value) {
   const std::string text = policy::Text(row, value);
-  return row.IsLever() || value == policy::kByVendor ? Quoted(text) : text;
+  return row.IsLever() || value == policy::kByVendor ? TomlString(text) : text;
 }
 
 std::string KeyOf(const policy::SettingRow& row) {
@@ -67,9 +67,9 @@ Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolic
   std::map<std::string, std::string> values;
   const auto has = [&](const std::string& key) { return config->places.count(key) != 0; };
   if (request.has_name()) {
-    values["policy.name"] = Quoted(request.name());
+    values["policy.name"] = TomlString(request.name());
   } else if (has("policy.name")) {
-    values["policy.name"] = Quoted(policy::Text(config->policy.name));
+    values["policy.name"] = TomlString(policy::Text(config->policy.name));
   }
   for (const policy::SettingRow& row : policy::kSettings) {
     const auto given = FindSetting(row, request);

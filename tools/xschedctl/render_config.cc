@@ -36,7 +36,7 @@ std::string ValueText(const std::string& key, const std::string& value) {
 }
 
 // Relative to the main file's folder if the file is in it. An earlier daemon has only one file and does not name it.
-std::string FileText(const std::string& file, const std::string& main) {
+std::string FileLabel(const std::string& file, const std::string& main) {
   if (file.empty()) return "file";
   const std::string folder = main.substr(0, main.rfind('/') + 1);
   const bool is_below = !folder.empty() && file.compare(0, folder.size(), folder) == 0;
@@ -46,7 +46,7 @@ std::string FileText(const std::string& file, const std::string& main) {
 std::string SourceText(const Setting& setting, const std::string& main) {
   const std::string note = setting.note().empty() ? "" : "; " + OneLine(setting.note());
   if (setting.source() == kFromFile) {
-    return fmt::format("{}, line {}{}", FileText(setting.file(), main), setting.line(), note);
+    return fmt::format("{}, line {}{}", FileLabel(setting.file(), main), setting.line(), note);
   }
   if (setting.source() == kFromOption) return setting.key() == "policy.name" ? "--policy" : "--software-gpu";
   if (setting.source() == kFromAdmin) return "policy set";

@@ -31,7 +31,7 @@ mode_t ModeOf(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-UniqueFd Listening(int domain, int type) {
+UniqueFd BoundSocket(int domain, int type) {
   UniqueFd fd(::socket(domain, type | SOCK_CLOEXEC, 0));
   // The kernel chooses the name or port.
   sockaddr_storage address{};
@@ -124,8 +124,8 @@ TEST_CASE("without descriptors for its sockets a daemon says so") {
 TEST_CASE("only a pair of listening Unix stream sockets is taken from a service manager") {
   const Folder folder;
   SECTION("a pair, besides a stored descriptor") {
-    auto passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
-    passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
+    auto passed = Passed("client", BoundSocket(AF_UNIX, SOCK_STREAM));
+    passed.push_back({"admin", BoundSocket(AF_UNIX, SOCK_STREAM)});
     passed.push_back({"state", UniqueFd(::dup(STDERR_FILENO))});
     const int client = passed[0].fd.Get();
     const int admin = passed[1].fd.Get();
@@ -142,11 +142,11 @@ TEST_CASE("only a pair of listening Unix stream sockets is taken from a service 
     std::vector<int> domains{AF_INET, AF_UNIX};
     if (UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)).IsValid()) domains.push_back(AF_INET6);
     for (const int domain : domains) {
-      auto passed = Passed("metrics", Listening(domain, SOCK_STREAM));
+      auto passed = Passed("metrics", BoundSocket(domain, SOCK_STREAM));
       const int metrics = passed[0].fd.Get();
       if (!is_alone) {
-        passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
-        passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
+        passed.push_back({"client", BoundSocket(AF_UNIX, SOCK_STREAM)});
+        passed.push_back({"admin", BoundSocket(AF_UNIX, SOCK_STREAM)});
       }
       auto sockets = ListeningSockets::Open(folder.Path(), passed);
       REQUIRE(sockets);
@@ -160,10 +160,10 @@ TEST_CASE("only a pair of listening Unix stream sockets is taken from a service 
   SECTION("wrong sockets") {
     std::vector<PassedDescriptor> passed;
     SECTION("internet socket") {
-      passed = Passed("client", Listening(AF_INET, SOCK_STREAM));
+      passed = Passed("client", BoundSocket(AF_INET, SOCK_STREAM));
     }
     SECTION("packet socket") {
-      passed = Passed("admin", Listening(AF_UNIX, SOCK_SEQPACKET));
+      passed = Passed("admin", BoundSocket(AF_UNIX, SOCK_SEQPACKET));
     }
     SECTION("not a socket") {
       passed = Passed("client", UniqueFd(::dup(STDERR_FILENO)));
@@ -172,26 +172,26 @@ TEST_CASE("only a pair of listening Unix stream sockets is taken from a service 
       passed = Passed("client", UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
     }
     SECTION("two with one name") {
-      passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
-      passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
+      passed = Passed("client", BoundSocket(AF_UNIX, SOCK_STREAM));
+      passed.push_back({"client", BoundSocket(AF_UNIX, SOCK_STREAM)});
     }
     SECTION("two for metrics") {
-      passed = Passed("metrics", Listening(AF_INET, SOCK_STREAM));
-      passed.push_back({"metrics", Listening(AF_INET, SOCK_STREAM)});
+      passed = Passed("metrics", BoundSocket(AF_INET, SOCK_STREAM));
+      passed.push_back({"metrics", BoundSocket(AF_INET, SOCK_STREAM)});
     }
     SECTION("packet socket for metrics") {
-      passed = Passed("metrics", Listening(AF_UNIX, SOCK_SEQPACKET));
+      passed = Passed("metrics", BoundSocket(AF_UNIX, SOCK_SEQPACKET));
     }
     SECTION("socket for metrics of a family without HTTP") {
       passed = Passed("metrics", UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)));
     }
     SECTION("listening socket with an unknown name") {
-      passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));
+      passed = Passed("another", BoundSocket(AF_UNIX, SOCK_STREAM));
     }
     CHECK(WhyNot(folder.Path(), std::move(passed)).find("unexpected socket") != std::string::npos);
   }
   SECTION("one of the two") {
-    CHECK(WhyNot(folder.Path(), Passed("admin", Listening(AF_UNIX, SOCK_STREAM))).find("enable both socket units") !=
+    CHECK(WhyNot(folder.Path(), Passed("admin", BoundSocket(AF_UNIX, SOCK_STREAM))).find("enable both socket units") !=
           std::string::npos);
   }
 }

@@ -16,7 +16,7 @@ using softgpu::now_ns;
 
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kOneMs = 1'000'000;
 
 // A calendar in memory that children of fork share.
 class Shared {
@@ -59,9 +59,9 @@ Booking book(Calendar& calendar, uint32_t units, uint64_t duration) {
 TEST_CASE("a booking of another process counts, also after that process has ended") {
   Shared calendar;
   const uint64_t before = now_ns();
-  reap(in_child([&] { book(*calendar.operator->(), 80, 500 * kMs); }));
-  const Booking mine = book(*calendar.operator->(), 80, kMs);
-  CHECK(mine.start_ns >= before + 500 * kMs);
+  reap(in_child([&] { book(*calendar.operator->(), 80, 500 * kOneMs); }));
+  const Booking mine = book(*calendar.operator->(), 80, kOneMs);
+  CHECK(mine.start_ns >= before + 500 * kOneMs);
 }
 
 TEST_CASE("later bookings of a dead process are freed") {
@@ -69,10 +69,10 @@ TEST_CASE("later bookings of a dead process are freed") {
   reap(in_child([&] {
     // Three packets, one at the head of each of three queues; the first begins at once.
     for (int i = 0; i < 3; ++i)
-      book(*calendar.operator->(), 80, 500 * kMs);
+      book(*calendar.operator->(), 80, 500 * kOneMs);
   }));
-  const Booking mine = book(*calendar.operator->(), 80, kMs);
-  CHECK(mine.start_ns < now_ns() + 600 * kMs);
+  const Booking mine = book(*calendar.operator->(), 80, kOneMs);
+  CHECK(mine.start_ns < now_ns() + 600 * kOneMs);
 }
 
 TEST_CASE("a process that is killed while it books does not block the others") {
@@ -89,9 +89,9 @@ TEST_CASE("a process that is killed while it books does not block the others") {
   close(ends[1]);
   kill(pid, SIGKILL);
   reap(pid);
-  const Booking mine = book(*calendar.operator->(), 80, kMs);
-  CHECK(mine.end_ns == mine.start_ns + kMs);
-  CHECK(book(*calendar.operator->(), 80, kMs).start_ns >= mine.end_ns);
+  const Booking mine = book(*calendar.operator->(), 80, kOneMs);
+  CHECK(mine.end_ns == mine.start_ns + kOneMs);
+  CHECK(book(*calendar.operator->(), 80, kOneMs).start_ns >= mine.end_ns);
 }
 
 TEST_CASE("the calendar stays valid when processes are killed at any point") {
@@ -115,7 +115,7 @@ TEST_CASE("a stopped process occupies only what it had booked") {
   int ready[2];
   REQUIRE(pipe(ready) == 0);
   const pid_t pid = in_child([&] {
-    book(*calendar.operator->(), 80, 20 * kMs);
+    book(*calendar.operator->(), 80, 20 * kOneMs);
     (void)!write(ready[1], "r", 1);
     for (;;)
       pause();
@@ -123,7 +123,7 @@ TEST_CASE("a stopped process occupies only what it had booked") {
   char byte = 0;
   REQUIRE(read(ready[0], &byte, 1) == 1);
   kill(pid, SIGSTOP);
-  CHECK(book(*calendar.operator->(), 80, kMs).start_ns <= now_ns() + 20 * kMs);
+  CHECK(book(*calendar.operator->(), 80, kOneMs).start_ns <= now_ns() + 20 * kOneMs);
   kill(pid, SIGKILL);
   reap(pid);
 }

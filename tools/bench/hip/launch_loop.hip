@@ -1,9 +1,9 @@
 // Measures what a launch costs the host: launches an empty kernel repeatedly on the default stream, in batches with a
 // synchronisation after each. Only the launches are timed, and callgrind is to count only LaunchBatch.
 #include <algorithm>
-#include <CLI/CLI.hpp>
 #include <vector>
 
+#include "common/command_syntax.h"
 #include "tools/bench/hip/burn.h"
 #include "tools/bench/hip/tenant.h"
 
@@ -14,14 +14,15 @@ extern "C" __attribute__((noinline)) void LaunchBatch(unsigned count) {
 }
 
 int main(int argc, char** argv) {
+  using Value = xschedd::OptionForm::Value;
   unsigned launches = 100'000;
   unsigned batch = 64;
   double settle = 0;
-  CLI::App app("Launches an empty kernel repeatedly and prints what a launch costs the host.");
-  app.add_option("--launches", launches, "number of launches")->check(CLI::PositiveNumber);
-  app.add_option("--batch", batch, "launches between two synchronisations")->check(CLI::PositiveNumber);
-  app.add_option("--settle", settle, "seconds to wait after the first launch, so that a session can be made");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Launches an empty kernel repeatedly and prints what a launch costs the host.");
+  syntax.AddOption("--launches", launches, "number of launches", {.value = Value::kPositive});
+  syntax.AddOption("--batch", batch, "launches between two synchronisations", {.value = Value::kPositive});
+  syntax.AddOption("--settle", settle, "seconds to wait after the first launch, so that a session can be made");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   tenant::UseDevice();
   burn_nothing<<<1, 64, 0, nullptr>>>();

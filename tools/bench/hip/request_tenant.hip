@@ -15,11 +15,11 @@
 // Output (--out): one JSON line per request: arrival (CLOCK_MONOTONIC), latency, service time, whether the result was
 // right.
 #include <algorithm>
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <random>
 #include <vector>
 
+#include "common/command_syntax.h"
 #include "tools/bench/hip/barrier.h"
 #include "tools/bench/hip/burn.h"
 #include "tools/bench/hip/tenant.h"
@@ -190,28 +190,29 @@ class Loop {
 }  // namespace
 
 int main(int argc, char** argv) {
+  using Value = xschedd::OptionForm::Value;
   Options options;
-  CLI::App app("Serves requests that arrive at random times, and measures how long each takes.");
-  app.add_option("--rate", options.rate, "requests per second")->check(CLI::PositiveNumber);
-  app.add_option("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
-  app.add_option("--pattern", options.pattern, "seconds after which arrivals repeat")->check(CLI::PositiveNumber);
-  app.add_option("--on-ms", options.on_ms, "requests come only in on-times of this length; 0: always");
-  app.add_option("--off-ms", options.off_ms, "length of the off-times between them")->check(CLI::NonNegativeNumber);
-  app.add_flag("--periodic", options.periodic, "requests come at equal intervals");
-  app.add_flag("--drop", options.drop, "drop requests that come while another is served");
-  app.add_option("--think-ms", options.think_ms, "closed loop: the pause from one request's end to the next");
-  app.add_option("--barrier", options.barrier,
-                 "shared file of the barrier at which the ranks of a job wait after each request");
-  app.add_option("--ranks", options.ranks, "number of ranks of that job")->check(CLI::PositiveNumber);
-  app.add_option("--kernels", options.kernels, "kernels per request")->check(CLI::PositiveNumber);
-  app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
-  app.add_option("--launch-us", options.launch_us, "host time before each kernel in microseconds");
-  app.add_option("--device-part", options.device_part, "part of the device that a kernel fills")
-      ->check(CLI::Range(0.01, 1.0));
-  app.add_option("--words", options.words, "32-bit words copied in and out")->check(CLI::Range(1, 65536));
-  app.add_option("--seed", options.seed, "random seed of the arrivals");
-  app.add_option("--out", options.out, "file for one JSON line per request");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Serves requests that arrive at random times, and measures how long each takes.");
+  syntax.AddOption("--rate", options.rate, "requests per second", {.value = Value::kPositive});
+  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM");
+  syntax.AddOption("--pattern", options.pattern, "seconds after which arrivals repeat", {.value = Value::kPositive});
+  syntax.AddOption("--on-ms", options.on_ms, "requests come only in on-times of this length; 0: always");
+  syntax.AddOption("--off-ms", options.off_ms, "length of the off-times between them");
+  syntax.AddFlag("--periodic", options.periodic, "requests come at equal intervals");
+  syntax.AddFlag("--drop", options.drop, "drop requests that come while another is served");
+  syntax.AddOption("--think-ms", options.think_ms, "closed loop: the pause from one request's end to the next");
+  syntax.AddOption("--barrier", options.barrier,
+                   "shared file of the barrier at which the ranks of a job wait after each request");
+  syntax.AddOption("--ranks", options.ranks, "number of ranks of that job", {.value = Value::kPositive});
+  syntax.AddOption("--kernels", options.kernels, "kernels per request", {.value = Value::kPositive});
+  syntax.AddOption("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
+  syntax.AddOption("--launch-us", options.launch_us, "host time before each kernel in microseconds");
+  syntax.AddOption("--device-part", options.device_part, "part of the device that a kernel fills",
+                   {.value = Value::kPositive});
+  syntax.AddOption("--words", options.words, "32-bit words copied in and out", {.range = {{1, 65536}}});
+  syntax.AddOption("--seed", options.seed, "random seed of the arrivals");
+  syntax.AddOption("--out", options.out, "file for one JSON line per request");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   tenant::StopOnSignal();
   tenant::UseDevice();

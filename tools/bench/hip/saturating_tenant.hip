@@ -3,11 +3,11 @@
 // checks it.
 //
 // Output (--out): a JSON line at most every 10 ms: time (CLOCK_MONOTONIC) and how many kernels had completed by then.
-#include <CLI/CLI.hpp>
 #include <deque>
 #include <memory>
 #include <vector>
 
+#include "common/command_syntax.h"
 #include "tools/bench/hip/burn.h"
 #include "tools/bench/hip/tenant.h"
 
@@ -116,19 +116,20 @@ class Lane {
 }  // namespace
 
 int main(int argc, char** argv) {
+  using Value = xschedd::OptionForm::Value;
   Options options;
-  CLI::App app("Keeps the device busy with long kernels and counts those that complete.");
-  app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
-  app.add_option("--device-part", options.device_part, "part of the device that a kernel fills")
-      ->check(CLI::Range(0.01, 1.0));
-  app.add_option("--streams", options.streams, "streams")->check(CLI::Range(1, 64));
-  app.add_option("--depth", options.depth, "kernels queued, all streams together")->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "kernels between two events")->check(CLI::PositiveNumber);
-  app.add_option("--check-every", options.check_every, "kernels of a stream between two checks");
-  app.add_option("--words", options.words, "32-bit words that each kernel changes")->check(CLI::Range(1, 65536));
-  app.add_option("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
-  app.add_option("--out", options.out, "file for JSON lines with the count of completed kernels");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Keeps the device busy with long kernels and counts those that complete.");
+  syntax.AddOption("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
+  syntax.AddOption("--device-part", options.device_part, "part of the device that a kernel fills",
+                   {.value = Value::kPositive});
+  syntax.AddOption("--streams", options.streams, "streams", {.range = {{1, 64}}});
+  syntax.AddOption("--depth", options.depth, "kernels queued, all streams together", {.value = Value::kPositive});
+  syntax.AddOption("--batch", options.batch, "kernels between two events", {.value = Value::kPositive});
+  syntax.AddOption("--check-every", options.check_every, "kernels of a stream between two checks");
+  syntax.AddOption("--words", options.words, "32-bit words that each kernel changes", {.range = {{1, 65536}}});
+  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM");
+  syntax.AddOption("--out", options.out, "file for JSON lines with the count of completed kernels");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   tenant::StopOnSignal();
   tenant::UseDevice();

@@ -14,7 +14,7 @@ namespace softgpu {
 namespace {
 
 constexpr char kPrefix[] = "__amd_rocclr_";
-constexpr uint64_t kPollNs = 20'000;
+constexpr uint64_t kBlitPollNs = 20'000;
 
 // Arguments at their byte offsets.
 class Arguments {
@@ -207,7 +207,7 @@ uint64_t run_blit(const Kernel& kernel, const void* kernarg, bool (*give_up)(voi
   if (is_stream_wait(kernel)) {
     // Plain memory that host or device write without a notification, so it must be polled.
     while (!stream_condition_holds(arguments) && !give_up(context))
-      sleep_until(now_ns() + kPollNs);
+      sleep_until(now_ns() + kBlitPollNs);
     return 0;
   }
   const char* name = kernel.name.c_str() + sizeof kPrefix - 1;

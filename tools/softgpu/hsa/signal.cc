@@ -11,7 +11,7 @@ namespace softgpu {
 
 namespace {
 
-constexpr uint64_t kPollNs = 50'000;
+constexpr uint64_t kSignalPollNs = 50'000;
 constexpr size_t kSlab = 256;
 
 std::mutex pool_lock;
@@ -111,7 +111,7 @@ int64_t wait_signal(Signal& signal, hsa_signal_condition_t condition, int64_t co
       return value;
     }
     const bool polled = signal.written_directly.load(std::memory_order_relaxed);
-    signal.changed.wait(ticket, polled ? std::min(deadline_ns, now + kPollNs) : deadline_ns);
+    signal.changed.wait(ticket, polled ? std::min(deadline_ns, now + kSignalPollNs) : deadline_ns);
   }
 }
 

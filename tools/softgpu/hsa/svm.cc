@@ -14,13 +14,13 @@ namespace softgpu {
 
 namespace {
 
-struct Ranges {
+struct SvmRanges {
   std::mutex lock;
   std::map<uintptr_t, std::map<uint64_t, uint64_t>> attributes;  // by start of the range
 };
 
-Ranges& ranges() {
-  static auto* r = new Ranges;  // leaked, see runtime.h
+SvmRanges& svm_ranges() {
+  static auto* r = new SvmRanges;  // leaked, see runtime.h
   return *r;
 }
 
@@ -34,7 +34,7 @@ bool is_access(uint64_t attribute) {
 
 SOFTGPU_API hsa_status_t hsa_amd_svm_attributes_set(void* memory, size_t, hsa_amd_svm_attribute_pair_t* list,
                                                     size_t count) {
-  Ranges& r = ranges();
+  SvmRanges& r = svm_ranges();
   const std::lock_guard guard(r.lock);
   auto& range = r.attributes[reinterpret_cast<uintptr_t>(memory)];
   for (size_t i = 0; i < count; ++i) {
@@ -49,7 +49,7 @@ SOFTGPU_API hsa_status_t hsa_amd_svm_attributes_set(void* memory, size_t, hsa_am
 
 SOFTGPU_API hsa_status_t hsa_amd_svm_attributes_get(void* memory, size_t, hsa_amd_svm_attribute_pair_t* list,
                                                     size_t count) {
-  Ranges& r = ranges();
+  SvmRanges& r = svm_ranges();
   const std::lock_guard guard(r.lock);
   const auto& range = r.attributes[reinterpret_cast<uintptr_t>(memory)];
   for (size_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ SOFTGPU_API hsa_status_t hsa_amd_svm_prefetch_async(void* memory, size_t size, h
   Agent* to = rt->agent(agent);
   if (to == nullptr) return HSA_STATUS_ERROR_INVALID_AGENT;
   {
-    Ranges& r = ranges();
+    SvmRanges& r = svm_ranges();
     const std::lock_guard guard(r.lock);
     r.attributes[reinterpret_cast<uintptr_t>(memory)][HSA_AMD_SVM_ATTRIB_PREFETCH_LOCATION] = agent.handle;
   }

@@ -11,8 +11,6 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr std::chrono::seconds kReplayLimit{5};
-
 // Makes the calls one after the other. After a timeout or a lost connection it makes no more: each would take its whole
 // time limit.
 class DaemonQueries {
@@ -32,7 +30,7 @@ class DaemonQueries {
     EventStream stream(client_, true);
     std::string text;
     for (;;) {
-      const auto wait = stream.Next(kReplayLimit);
+      const auto wait = stream.Next(EventStream::kReplayLimit);
       if (wait == EventStream::Wait::kEnded) return NoteFailure("events.json", stream.Finish());
       if (wait == EventStream::Wait::kQuiet) return parts_->Miss("events.json", "the daemon did not send them in time");
       if (stream.Event().kind() == v1::EVENT_KIND_LIVE) break;

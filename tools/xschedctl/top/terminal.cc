@@ -14,7 +14,7 @@
 namespace xschedd::ctl {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t quit_requested = 0;
 
 enum Pair : short { kPairNone, kPairDevice, kPairHeld, kPairOnHold, kPairQuestion, kPairError };
 
@@ -79,7 +79,7 @@ Result<Terminal> Terminal::Open() {
   ::set_escdelay(50);
   ::curs_set(0);
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = [](int) { quit_requested = 1; };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     ::sigaction(signal, &action, nullptr);
   return Terminal();
@@ -90,7 +90,7 @@ Terminal::~Terminal() {
 }
 
 bool Terminal::IsInterrupted() {
-  return interrupted != 0;
+  return quit_requested != 0;
 }
 
 std::size_t Terminal::Width() const {
