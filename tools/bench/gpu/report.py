@@ -55,7 +55,7 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
     if first == "gpus":
         return results.get("gpus by turns, disabled" if rest.startswith("by turns") else "gpus native training alone")
     if first == "strangers":
-        return results.get(f"strangers native {rest.partition(' ')[2]}")
+        return results.get(f"strangers {rest.partition(', ')[0]}, disabled")
     if first == "fault":
         what = rest.rpartition(" ")[0]
         return results.get(f"fault {what} native") or results.get(f"fault {what} fifo")

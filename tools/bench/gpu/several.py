@@ -5,25 +5,19 @@ training are also tried as one group. What the training loses while the importan
 Thread rule: main thread.
 """
 
-import contextlib
 import socket
-import statistics
 import time
-from typing import Dict, List, Optional
+from typing import Dict, Optional
 
-import figures
 from bench import Bench
 from benchlib.processes import run_text
-from levers import disabled
 from rig import Rig
 from scenarios import PROGRAMS, Program
+from tracked import AWAY, AWAY_S, DISABLED, NO_WINDOW, RECENT, by_turns
 
 RANKS = ("rank0", "rank1")
 SECONDS = 10.0
-# By turns, in the same processes: without xschedd's doing; tracked without a window; with the windows of an important program
-# that has just worked, and of one that has not for longer than Arbiter::kAwayNs.
-DISABLED, NO_WINDOW, RECENT, AWAY = "disabled", "tracked, no window", "important one just worked", "important one away"
-ROUNDS, TURN_S, AWAY_S = 5, 4.0, 10.5
+ROUNDS, TURN_S = 5, 4.0
 
 
 def free_port() -> int:
@@ -65,25 +59,9 @@ def unused(bench: Bench) -> None:
     ranks = training(rig)
     high = rig.start(PROGRAMS["graph"])
     rig.wait_ready()
-    found: Dict[str, List[dict]] = {}
-
-    def turn(way: str) -> None:
-        with disabled(rig) if way == DISABLED else contextlib.nullcontext():
-            found.setdefault(way, []).append(figures.summary(rig.stretch(ranks, TURN_S), None))
-
-    window_us = rig.daemon.ask("policy", "get")["window_us"]
-    for number in range(ROUNDS):
-        for way in (DISABLED, NO_WINDOW, RECENT)[:: 1 if number % 2 == 0 else -1]:
-            rig.stretch([high], 0.3)
-            rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
-            turn(way)
-    rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
+    by_turns(bench, rig, ranks, high, (DISABLED, NO_WINDOW, RECENT), ROUNDS, TURN_S, "gpus by turns")
     time.sleep(AWAY_S)
-    for number in range(ROUNDS):
-        for way in (DISABLED, AWAY)[:: 1 if number % 2 == 0 else -1]:
-            turn(way)
-    for way, turns in found.items():
-        bench.note(f"gpus by turns, {way}", {key: statistics.median(each[key] for each in turns) for key in ("total_per_s", "cores_each")})
+    by_turns(bench, rig, ranks, high, (DISABLED, AWAY), ROUNDS, TURN_S, "gpus by turns")
     bench.close(rig)
 
 

@@ -1,0 +1,44 @@
+"""What a program loses by being tracked below an important one, in the same processes by turns: two processes of a program
+are not alike, and torch.compile gives each other kernels.
+
+Thread rule: main thread.
+"""
+
+import contextlib
+import statistics
+from collections import defaultdict
+from typing import Dict, List, Sequence
+
+import figures
+from bench import Bench
+from levers import disabled
+from rig import Rig, Tenant
+
+# Without xschedd's doing; tracked without a window; with that of a program below an important one that has just worked, and
+# of one below an important one that has not for longer than Arbiter::kAwayNs, for which a stretch begins AWAY_S later; beside
+# requests of the important one.
+DISABLED, NO_WINDOW, RECENT, AWAY, BESIDE = ("disabled", "tracked, no window", "important one just worked", "important one away",
+                                             "beside the important one")
+AWAY_S = 10.5
+
+
+def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, ways: Sequence[str], rounds: int,
+             seconds: float, name: str) -> None:
+    """`rounds` stretches of each way, whose order alternates; keeps the medians under `name` and the way."""
+    found: Dict[str, List[dict]] = defaultdict(list)
+    window_us = rig.daemon.ask("policy", "get")["window_us"]
+    for number in range(rounds):
+        for way in ways[:: 1 if number % 2 == 0 else -1]:
+            if way in (NO_WINDOW, RECENT):
+                rig.stretch([high], 0.3)
+            rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
+            with disabled(rig) if way == DISABLED else contextlib.nullcontext():
+                answers = rig.stretch([*tenants, high] if way == BESIDE else tenants, seconds)
+            found[way].append({**figures.summary(answers, high.name if way == BESIDE else None), "clients": rig.daemon.ask("ps")["clients"]})
+    rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
+    for way in ways:
+        median: dict = {key: statistics.median(each[key] for each in found[way]) for key in ("total_per_s", "cores_each")}
+        median["clients"] = found[way][-1]["clients"]
+        if way == BESIDE:
+            median["high"] = {key: statistics.median(each["high"][key] for each in found[way]) for key in found[way][0]["high"]}
+        bench.note(f"{name}, {way}", median)
