@@ -23,9 +23,10 @@ ONE_HOST_SPEED = ("Wait: for the GPU, or for the requests before. At one host sp
 
 def cells(high: Optional[dict], result: dict, native: Optional[dict]) -> List[str]:
     total = result.get("total_per_s")
+    kept = result["kept"] if "kept" in result else total / native["total_per_s"] if total and native else None
     return [*(f"{high[key]:.2f}" if high else "–" for key in ("p50_ms", "p99_ms", "max_ms")),
             f"{total:.2f}" if total else "–",
-            f"{100 * total / native['total_per_s']:.1f} %" if total and native else "–",
+            f"{100 * kept:.1f} %" if kept is not None else "–",
             f"{result['cores_each']:.2f}" if total else "–"]
 
 
@@ -53,9 +54,9 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
     if first == "share":
         return results["share native"] if "xschedd" in rest else None
     if first == "gpus":
-        return results.get("gpus by turns, disabled" if rest.startswith("by turns") else "gpus native training alone")
+        return results.get("gpus native training alone")
     if first == "strangers":
-        return results.get(f"strangers {rest.partition(', ')[0]}, disabled")
+        return None
     if first == "fault":
         what = rest.rpartition(" ")[0]
         return results.get(f"fault {what} native") or results.get(f"fault {what} fifo")

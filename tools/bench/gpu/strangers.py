@@ -9,7 +9,7 @@ from scenarios import PROGRAMS, Program
 from tracked import BESIDE, DISABLED, NO_WINDOW, RECENT, by_turns
 
 STRANGERS = tuple(Program(name, "stranger", name) for name in ("jax", "cupy", "triton", "compiled", "captures"))
-ROUNDS, SECONDS = 5, 1.5
+ROUNDS, SECONDS = 8, 1.2
 
 
 def strangers(bench: Bench) -> None:

@@ -24,7 +24,8 @@ AWAY_S = 10.5
 
 def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, ways: Sequence[str], rounds: int,
              seconds: float, name: str) -> None:
-    """`rounds` stretches of each way, whose order alternates; keeps the medians under `name` and the way."""
+    """`rounds` stretches of each way, of which DISABLED is the first; the order alternates. Keeps the medians under `name` and the
+    way. `kept`: of the rate while disabled in the same round."""
     found: Dict[str, List[dict]] = defaultdict(list)
     window_us = rig.daemon.ask("policy", "get")["window_us"]
     for number in range(rounds):
@@ -34,11 +35,11 @@ def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, wa
             rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
             with disabled(rig) if way == DISABLED else contextlib.nullcontext():
                 answers = rig.stretch([*tenants, high] if way == BESIDE else tenants, seconds)
-            found[way].append({**figures.summary(answers, high.name if way == BESIDE else None), "clients": rig.daemon.ask("ps")["clients"]})
+            found[way].append(figures.summary(answers, high.name if way == BESIDE else None))
     rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
     for way in ways:
         median: dict = {key: statistics.median(each[key] for each in found[way]) for key in ("total_per_s", "cores_each")}
-        median["clients"] = found[way][-1]["clients"]
+        median["kept"] = statistics.median(ours["total_per_s"] / its["total_per_s"] for ours, its in zip(found[way], found[DISABLED]))
         if way == BESIDE:
             median["high"] = {key: statistics.median(each["high"][key] for each in found[way]) for key in found[way][0]["high"]}
         bench.note(f"{name}, {way}", median)
