@@ -89,10 +89,20 @@ class Judging(unittest.TestCase):
         ours = {(TRACKED, seed): Outcome("c") for seed in natives}
         self.assertEqual(self.levels(ours, natives), ([("ok", TRACKED)], ["seed 1", "seed 2"]))
 
-    def test_a_seed_is_compared_if_it_has_one_result_without_xschedd(self):
-        for outcomes, is_compared in ((("a", "a"), True), (("a", "b"), False)):
-            self.assertEqual(harmless.why_not_compared([Outcome(digest) for digest in outcomes]) == "", is_compared)
+    def test_a_seed_is_compared_if_two_runs_without_xschedd_have_one_result(self):
+        for outcomes, expected in (("aa", "a"), ("ab", ""), ("aba", "a"), ("baa", "a"), ("abc", "")):
+            made = [Outcome(digest) for digest in outcomes]
+            self.assertEqual(harmless.expected_of(made), expected)
+            self.assertEqual(harmless.why_not_compared(made) == "", expected != "")
+            programs = unittest.mock.Mock(native=unittest.mock.Mock(side_effect=[*made, Outcome("a")]))
+            self.assertEqual(len(harmless.natively(programs, 1)), 2 if outcomes == "aa" else 3)
         self.assertIn("ended", harmless.why_not_compared([Outcome("a"), Outcome(failure="it ended by signal 6")]))
+
+    def test_a_run_without_xschedd_that_differs_from_two_others_is_told(self):
+        natives = {1: [Outcome("b"), Outcome("a"), Outcome("a")]}
+        for digest, level in (("a", "ok"), ("b", "error")):
+            self.assertEqual(self.levels({(TRACKED, 1): Outcome(digest)}, natives),
+                             ([(level, TRACKED)], ["seed 1: one of 3 runs without xschedd"]))
 
     def test_only_compared_seeds_are_run_and_counted(self):
         class Faked:
