@@ -16,9 +16,7 @@ namespace {
 
 namespace policy = xschedd::policy;
 
-constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint32_t kUsualSeeds = 60;
-constexpr std::uint64_t kS = 1'000'000'000;
 
 Workload Shipped(const std::string& name) {
   const std::string path = std::string(XSCHEDD_WORKLOADS) + "/" + name + ".jsonl";

@@ -16,9 +16,6 @@ using namespace xschedd::simulate;
 
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kS = 1'000'000'000;
-
 double BusyPart(const Results& results, std::size_t device = 0) {
   return static_cast<double>(results.device_busy_ns[device]) / static_cast<double>(results.length_ns);
 }
