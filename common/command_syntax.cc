@@ -31,6 +31,9 @@ CLI::Option* Add(CLI::App& app, const std::string& names, Value& value, const st
     case OptionForm::Value::kPositive:
       option->check(CLI::PositiveNumber);
       break;
+    case OptionForm::Value::kNonNegative:
+      option->check(CLI::NonNegativeNumber);
+      break;
     case OptionForm::Value::kExistingFile:
       option->check(CLI::ExistingFile);
       break;

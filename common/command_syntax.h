@@ -18,10 +18,10 @@ namespace xschedd {
 
 // How an option is read and shown, beyond its name.
 struct OptionForm {
-  enum class Value { kAny, kPositive, kExistingFile, kExistingFolder };
+  enum class Value { kAny, kPositive, kNonNegative, kExistingFile, kExistingFolder };
   struct Range {
-    int least;
-    int most;
+    double least;
+    double most;
   };
 
   std::string placeholder = {};  // what --help calls the value; empty: its type

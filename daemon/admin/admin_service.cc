@@ -15,7 +15,7 @@ namespace xschedd {
 namespace {
 
 // While this many events wait for a slow watcher, further ones are dropped; a LOST event says how many.
-constexpr std::size_t kMaxWaitingCalls = 8192;
+constexpr std::size_t kMaxWaitingEvents = 8192;
 
 // `rpc`: its name in admin.proto.
 grpc::Status Authorise(Host& host, bool is_admin, const std::string& peer, const std::string& rpc, Actor& by) {
@@ -77,7 +77,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
   void OnEvent(const Event& event) override {
     if (!MayBeShown(event)) return;
-    if (waiting_.size() >= kMaxWaitingCalls) {
+    if (waiting_.size() >= kMaxWaitingEvents) {
       ++lost_;
       return;
     }

@@ -30,7 +30,7 @@ constexpr std::string_view kAmd = "amd";
 constexpr std::string_view kNvidia = "nvidia";
 // Where a process has more descriptors, the driver's is among the first, since the runtime opens it when it starts.
 // Reading more would take too much of the daemon's time.
-constexpr int kMaxListed = 4096;
+constexpr int kMaxListedDescriptors = 4096;
 // Where the kernel does not say: NVIDIA divides a GPU into at most 7 partitions, AMD into at most 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
 
@@ -237,7 +237,7 @@ Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
   const std::set<unsigned> majors = Majors(Read(root_ + "/proc/devices"), vendor);
   const std::string folder = root_ + "/proc/" + std::to_string(pid) + "/fd";
   int error_number = 0;
-  const std::vector<std::string> descriptors = Entries(folder, kMaxListed, error_number);
+  const std::vector<std::string> descriptors = Entries(folder, kMaxListedDescriptors, error_number);
   if (error_number != 0) {
     return Fail("the daemon cannot see what pid " + std::to_string(pid) + " has open: " + std::strerror(error_number),
                 "start xschedd through its systemd unit, which gives it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");

@@ -23,7 +23,7 @@ ONE_HOST_SPEED = ("Wait: for the GPU, or for the requests before. At one host sp
 
 def cells(high: Optional[dict], result: dict, native: Optional[dict]) -> List[str]:
     total = result.get("total_per_s")
-    kept = result["kept"] if "kept" in result else total / native["total_per_s"] if total and native else None
+    kept = result.get("kept", total / native["total_per_s"] if total and native else None)
     return [*(f"{high[key]:.2f}" if high else "–" for key in ("p50_ms", "p99_ms", "max_ms")),
             f"{total:.2f}" if total else "–",
             f"{100 * kept:.1f} %" if kept is not None else "–",
@@ -55,8 +55,6 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
         return results["share native"] if "xschedd" in rest else None
     if first == "gpus":
         return results.get("gpus native training alone")
-    if first == "strangers":
-        return None
     if first == "fault":
         what = rest.rpartition(" ")[0]
         return results.get(f"fault {what} native") or results.get(f"fault {what} fifo")

@@ -39,6 +39,7 @@ def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, wa
     rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
     for way in ways:
         median: dict = {key: statistics.median(each[key] for each in found[way]) for key in ("total_per_s", "cores_each")}
+        median["rates"] = {tenant.name: statistics.median(each["rates"][tenant.name] for each in found[way]) for tenant in tenants}
         median["kept"] = statistics.median(ours["total_per_s"] / its["total_per_s"] for ours, its in zip(found[way], found[DISABLED]))
         if way == BESIDE:
             median["high"] = {key: statistics.median(each["high"][key] for each in found[way]) for key in found[way][0]["high"]}

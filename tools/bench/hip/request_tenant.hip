@@ -194,10 +194,11 @@ int main(int argc, char** argv) {
   Options options;
   xschedd::CommandSyntax syntax("Serves requests that arrive at random times, and measures how long each takes.");
   syntax.AddOption("--rate", options.rate, "requests per second", {.value = Value::kPositive});
-  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM");
+  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM",
+                   {.value = Value::kNonNegative});
   syntax.AddOption("--pattern", options.pattern, "seconds after which arrivals repeat", {.value = Value::kPositive});
   syntax.AddOption("--on-ms", options.on_ms, "requests come only in on-times of this length; 0: always");
-  syntax.AddOption("--off-ms", options.off_ms, "length of the off-times between them");
+  syntax.AddOption("--off-ms", options.off_ms, "length of the off-times between them", {.value = Value::kNonNegative});
   syntax.AddFlag("--periodic", options.periodic, "requests come at equal intervals");
   syntax.AddFlag("--drop", options.drop, "drop requests that come while another is served");
   syntax.AddOption("--think-ms", options.think_ms, "closed loop: the pause from one request's end to the next");
@@ -208,7 +209,7 @@ int main(int argc, char** argv) {
   syntax.AddOption("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
   syntax.AddOption("--launch-us", options.launch_us, "host time before each kernel in microseconds");
   syntax.AddOption("--device-part", options.device_part, "part of the device that a kernel fills",
-                   {.value = Value::kPositive});
+                   {.range = {{0.01, 1.0}}});
   syntax.AddOption("--words", options.words, "32-bit words copied in and out", {.range = {{1, 65536}}});
   syntax.AddOption("--seed", options.seed, "random seed of the arrivals");
   syntax.AddOption("--out", options.out, "file for one JSON line per request");

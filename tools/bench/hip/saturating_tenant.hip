@@ -121,13 +121,14 @@ int main(int argc, char** argv) {
   xschedd::CommandSyntax syntax("Keeps the device busy with long kernels and counts those that complete.");
   syntax.AddOption("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
   syntax.AddOption("--device-part", options.device_part, "part of the device that a kernel fills",
-                   {.value = Value::kPositive});
+                   {.range = {{0.01, 1.0}}});
   syntax.AddOption("--streams", options.streams, "streams", {.range = {{1, 64}}});
   syntax.AddOption("--depth", options.depth, "kernels queued, all streams together", {.value = Value::kPositive});
   syntax.AddOption("--batch", options.batch, "kernels between two events", {.value = Value::kPositive});
   syntax.AddOption("--check-every", options.check_every, "kernels of a stream between two checks");
   syntax.AddOption("--words", options.words, "32-bit words that each kernel changes", {.range = {{1, 65536}}});
-  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM");
+  syntax.AddOption("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM",
+                   {.value = Value::kNonNegative});
   syntax.AddOption("--out", options.out, "file for JSON lines with the count of completed kernels");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
