@@ -69,6 +69,11 @@ class DeviceLaunch {
     Relock& operator=(const Relock&) = delete;
     Lock lock;
   };
+  // Where a launch on an account is counted.
+  struct OnAccount {
+    std::uint32_t grant;
+    std::uint8_t place, kind;
+  };
   enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kOnAccount, kMayWait, kDrains };
 
   // The first two take only the account's lock; LeaveByDevice and LeaveOtherwise take the device's lock; the rest are
@@ -110,10 +115,7 @@ class DeviceLaunch {
   std::uint64_t weight_ns_;  // what it counts against the window
   union {
     std::uint64_t drained_batch_;  // with kDrains: the last batch that the call proves to have finished
-    struct {
-      std::uint32_t grant;
-      std::uint8_t place, kind;
-    } on_account_;  // with kOnAccount: where it is counted
+    OnAccount on_account_;         // with kOnAccount
   };
   void* stop_ = nullptr;     // the marker to launch with, if the launch is to be timed
   std::uint32_t window_us_;  // of the window that it was admitted to

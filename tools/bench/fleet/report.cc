@@ -99,10 +99,10 @@ Group Work(const Patterns& patterns, const Comparison& comparison, std::size_t i
   const Latencies& alone = comparison.alone[index];
   for (const auto& [name, fraction] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
     const double reference = alone.QuantileMs(fraction);
-    group.rows.push_back(MakeRow(fmt::format("{} of latency, times alone ({:.1f} ms)", name, reference),
-                                 fmt::format("latency_{}_times_alone", name), "×", comparison, [&](const Way& way) {
-                                   return Ratio(of(way).latencies.QuantileMs(fraction), reference);
-                                 }));
+    group.rows.push_back(MakeRow(
+        fmt::format("{} of latency, times alone ({:.1f} ms)", name, reference),
+        fmt::format("latency_{}_times_alone", name), "×", comparison,
+        [&, quantile = fraction](const Way& way) { return Ratio(of(way).latencies.QuantileMs(quantile), reference); }));
   }
   group.rows.push_back(MakeRow("requests served, relative to alone", "served_percent", "%", comparison,
                                [&](const Way& way) { return Ratio(of(way).work_s, of(way).gpu_s) * 100; }));
