@@ -107,7 +107,7 @@ TEST_CASE("an observing daemon says so, holds no client, and enforces after a re
   DaemonProcess daemon("[daemon]\nenforce = false\n");
   REQUIRE(Eventually([&] { return daemon.Log().find("observing only") != std::string::npos; }));
   HighAndLow two(daemon.Dir());
-  IdleSession &high = two.high, &low = two.low;
+  FakeShim &high = two.high, &low = two.low;
   low.Report(0, true);
   high.Report(0, true);
   const auto list = [&] {
@@ -143,7 +143,7 @@ TEST_CASE("a daemon with spin = true spins while a client is tracked, and otherw
   CHECK(sleeps());
   {
     HighAndLow two(daemon.Dir());
-    IdleSession &high = two.high, &low = two.low;
+    FakeShim &high = two.high, &low = two.low;
     CHECK(spins());
     high.Report(0, true);
     CHECK(Eventually([&] { return low.IsHeld(0); }));
@@ -204,7 +204,7 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
 TEST_CASE("disable opens all gates and accepts no new client, enable undoes it") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
-  IdleSession &high = two.high, &low = two.low;
+  FakeShim &high = two.high, &low = two.low;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   grpc::ClientContext context;
@@ -234,7 +234,7 @@ TEST_CASE("disable opens all gates and accepts no new client, enable undoes it")
 TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
-  IdleSession &high = two.high, &low = two.low;
+  FakeShim &high = two.high, &low = two.low;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   CHECK(daemon.Stop() == 0);
@@ -248,7 +248,7 @@ TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
 TEST_CASE("a killed daemon holds no client for longer than the lease") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
-  IdleSession &high = two.high, &low = two.low;
+  FakeShim &high = two.high, &low = two.low;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   daemon.Signal(SIGKILL);
