@@ -92,12 +92,12 @@ void FillPassed(const PassedCounts& counts, List& out) {
   }
 }
 
-void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
-  const policy::BenefitMemory::Comparison& beside = memory.Of(policy::kCheapest);
+void FillBenefit(const policy::BenefitMemory& memory, policy::BenefitMemory::Mode compared, v1::Benefit& out) {
+  const policy::BenefitMemory::Comparison& known = memory.Of(compared);
   out.set_mode(std::string(policy::ModeText(memory.settled)));
-  out.set_slower_percent(policy::SlowerPercent(beside.typical));
-  out.set_tail_percent(policy::SlowerPercent(beside.tail));
-  out.set_comparisons(beside.pairs);
+  out.set_slower_percent(policy::SlowerPercent(known.typical));
+  out.set_tail_percent(policy::SlowerPercent(known.tail));
+  out.set_comparisons(known.pairs);
   out.set_held_percent(100 * memory.cost);
   out.set_is_settled(memory.IsSettled());
 }
@@ -196,7 +196,8 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   if (client.claim != nullptr) FillClientClaim(client.claim, *out.mutable_claim());
   if (client.effective.memory_limit != 0 || client.own_memory_limit != 0)
     FillMemoryLimit(client, *out.mutable_memory_limit());
-  if (is_measured && benefit.Of(policy::kCheapest).pairs != 0) FillBenefit(benefit, *out.mutable_benefit());
+  const auto compared = policy::MostTelling(benefit);
+  if (is_measured && compared) FillBenefit(benefit, *compared, *out.mutable_benefit());
 }
 
 void FillDevice(const Device& device, v1::Device& out) {

@@ -161,8 +161,9 @@ class Arbiter {
   // An attached group would hold it whenever that group is busy.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return CanBeOvertaken(tenant) && (!holders_.Measures() || StrictestAbove(devices_[own.device].by_mode,
-                                                                             groups_[own.group].rank) == Mode::kHeld);
+    return CanBeOvertaken(tenant) &&
+           (!holders_.Measures() ||
+            HoldsThroughout(StrictestAbove(devices_[own.device].by_mode, groups_[own.group].rank)));
   }
   // The mode among higher ranks that costs those below most.
   static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
@@ -179,7 +180,7 @@ class Arbiter {
   // Clients below it run beside it most of the time. It takes no turns, since it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return holders_.ModeOf(own.group) != BenefitMemory::Mode::kHeld &&
+    return !HoldsThroughout(holders_.ModeOf(own.group)) &&
            groups_[own.group].rank.priority > devices_[own.device].bottom_priority;
   }
   // No attached group is above it or its equal.
@@ -199,7 +200,7 @@ class Arbiter {
   // The most important recent work here is above it and does not hold it throughout.
   bool RunsBeside(const Tenant& tenant) const {
     const DeviceView& device = devices_[tenant.device];
-    return groups_[tenant.group].rank < device.active && device.active_mode != Mode::kHeld;
+    return groups_[tenant.group].rank < device.active && !HoldsThroughout(device.active_mode);
   }
   // Only with one group in turn at a time: short slices slow several down too much (slices.h).
   bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }

@@ -224,7 +224,7 @@ void Arbiter::FindHolders() {
     if (CanBeHeld(i)) devices_[tenant.device].can_be_held = true;
   }
   for (const DeviceView& device : devices_)
-    if (HasSlices(device) && device.active_mode != Mode::kHeld) DecideAgainAt(device.active_until_ns);
+    if (HasSlices(device) && !HoldsThroughout(device.active_mode)) DecideAgainAt(device.active_until_ns);
 }
 
 void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {

@@ -30,13 +30,22 @@ constexpr std::uint64_t kPausePart = 4;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBesideWide,  Mode::kBeside,        Mode::kWaitsWide,
-                                  Mode::kWaitsWider, Mode::kWaitsNarrow, Mode::kWaitsNarrowest};
+constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBesideWide,  Mode::kBeside,         Mode::kWaitsWide,
+                                  Mode::kWaitsWider, Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
 
-// Whether the mode would differ from held (benefit.h).
-bool IsPossible(const BenefitMemory& memory, Mode mode) {
-  return !IsWhileItWaits(mode) ||
+// Whether the mode would differ from held, and by enough (benefit.h).
+bool IsOfUse(const BenefitMemory& memory, Mode mode) {
+  if (mode == Mode::kHeldWide) return memory.others.count == 1 && memory.known_with.count == 1;
+  if (memory.cost < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
+  return IsBeside(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
+}
+
+// Of the modes that are of use; kHeld: there is none.
+Mode CheapestOf(const BenefitMemory& memory) {
+  const auto* const found = std::find_if(std::begin(kFromCheapest), std::end(kFromCheapest),
+                                         [&](Mode mode) { return IsOfUse(memory, mode); });
+  return found == std::end(kFromCheapest) ? Mode::kHeld : *found;
 }
 
 // Counts the present burst, with a deadline as benefit.h says.
@@ -121,7 +130,8 @@ void Average(float& mean, float& variance, float value, float weight) {
 Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
 
-double Benefit::ToleranceOf(const BenefitMemory& memory) const {
+double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
+  if (mode == Mode::kHeldWide) return std::log1p(tolerance_percent_ / 100.0);
   const std::uint32_t others = std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMaxOthers);
   return std::log1p(std::min(tolerance_percent_ / 100.0 * others, static_cast<double>(memory.longest)));
 }
@@ -153,7 +163,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if (has_waited && !memory.waits) memory.waits_until_ns = now_ns_;
   if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
   if (memory.place != 0) return;
-  memory.mode = memory.settled;
+  memory.mode = memory.settled == Mode::kHeldWide && !IsOfUse(memory, memory.settled) ? Mode::kHeld : memory.settled;
   memory.block = {};
 }
 
@@ -193,10 +203,9 @@ bool Benefit::Lingers(const BenefitMemory& memory) const {
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
-  const bool is_worth_it = memory.settled != Mode::kHeld || memory.cost >= kCheap;
   const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
-  return Measures() && memory.place == 0 && memory.contended && at_an_edge && is_worth_it &&
-         now_ns_ >= memory.next_trial_ns;
+  return Measures() && memory.place == 0 && memory.contended && at_an_edge && now_ns_ >= memory.next_trial_ns &&
+         CheapestOf(memory) != Mode::kHeld;
 }
 
 void Benefit::Begin(BenefitMemory& memory) const {
@@ -210,15 +219,17 @@ void Benefit::Begin(BenefitMemory& memory) const {
 
 // At the beginning of a block.
 void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
-  if (mode == Mode::kHeld && IsBeside(memory.mode)) {
+  if (mode == Mode::kHeld && (IsBeside(memory.mode) || memory.mode == Mode::kHeldWide)) {
     memory.settles_until_ns = now_ns_ + kSettleNs;
     memory.skips = memory.burst_ns < kLongestBlockNs;
   }
+  // The burst that begins now finds no more in flight than a small window allows.
+  if (mode == Mode::kHeldWide) memory.skips = memory.burst_ns < kLongestBlockNs;
   memory.mode = mode;
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
-  memory.holds = memory.mode == Mode::kHeld || (IsWhileItWaits(memory.mode) && (memory.waits || Lingers(memory)));
+  memory.holds = HoldsThroughout(memory.mode) || (IsWhileItWaits(memory.mode) && (memory.waits || Lingers(memory)));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -253,6 +264,9 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
     memory.cost = Part(memory.waited_ns, time);
+    // The wait for the next trial may have become long while others were not worth one.
+    const bool is_new = memory.cost >= kCheap && !memory.Of(kCheapest).is_known;
+    if (is_new && memory.next_trial_ns != kNever) memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
     memory.cost_since_ns = now_ns_;
     memory.waited_ns = 0;
   }
@@ -307,7 +321,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                                                      : WholeRatio(held, other));
   Comparison& known = memory.Of(memory.trial);
   // A surprise: the program has changed, and what is known no longer counts.
-  const double tolerance = ToleranceOf(memory);
+  const double tolerance = ToleranceOf(memory, memory.trial);
   const bool contradicts = (typical > tolerance) != (known.typical > tolerance);
   const bool is_surprise = known.is_known && contradicts &&
                            std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
@@ -342,7 +356,7 @@ bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
 
 Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
   const Comparison& known = memory.Of(mode);
-  const double tolerance = ToleranceOf(memory);
+  const double tolerance = ToleranceOf(memory, mode);
   if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
   // Two errors, since few pairs make up the tail.
@@ -362,18 +376,19 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
 // The cheapest mode known to be good enough.
 Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
   for (const Mode mode : kFromCheapest)
-    if (IsPossible(memory, mode) && VerdictOf(memory, mode) == Verdict::kFine) return mode;
+    if (IsOfUse(memory, mode) && VerdictOf(memory, mode) == Verdict::kFine) return mode;
   return Mode::kHeld;
 }
 
 // The mode to try beside the answer: the cheapest unknown one, else the next cheaper.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
-  Mode cheaper = kCheapest;
+  Mode cheaper = CheapestOf(memory);
   for (const Mode mode : kFromCheapest) {
     if (mode <= answer) break;
-    if (!IsPossible(memory, mode)) continue;
+    if (!IsOfUse(memory, mode)) continue;
     if (VerdictOf(memory, mode) == Verdict::kUnknown) return mode;
-    cheaper = mode;
+    // Known to be too slow, it is tried again only where it is the cheapest: the others show a change just as well.
+    if (mode != Mode::kHeldWide) cheaper = mode;
   }
   return cheaper;
 }
@@ -385,7 +400,8 @@ Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   const Mode candidate = CandidateOf(memory, answer);
   if (VerdictOf(memory, candidate) == Verdict::kUnknown) return candidate;
   if (memory.trial == candidate && answer != Mode::kHeld) return answer;
-  return memory.trial == kCheapest ? candidate : kCheapest;
+  const Mode cheapest = CheapestOf(memory);
+  return memory.trial == cheapest ? candidate : cheapest;
 }
 
 // After a surprise only the last pair is known.
@@ -406,7 +422,8 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   }
   if (changes) memory.changed_ns = now_ns_;
   memory.settled = mode;
-  const bool costs_much = mode == Mode::kHeld && IsLowerBound(memory.Of(kCheapest).typical);
+  const Mode cheapest = CheapestOf(memory);
+  const bool costs_much = mode == Mode::kHeld && cheapest != Mode::kHeld && IsLowerBound(memory.Of(cheapest).typical);
   const std::uint64_t first_ns = costs_much ? kDearWaitNs : kShortestWaitNs;
   memory.wait_ns = changes || memory.wait_ns == 0 ? first_ns : std::min(2 * memory.wait_ns, kLongestWaitNs);
   memory.next_trial_ns = now_ns_ + memory.wait_ns;
@@ -427,6 +444,12 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   }
   left = std::max(left, kNsPerMs);
   next_decision_ns = std::min(next_decision_ns, now_ns_ + left);
+}
+
+std::optional<Mode> MostTelling(const BenefitMemory& memory) {
+  for (const Mode mode : {kCheapest, Mode::kHeldWide})
+    if (memory.Of(mode).pairs != 0) return mode;
+  return std::nullopt;
 }
 
 double SlowerPercent(float ratio) {

@@ -29,9 +29,13 @@
 //     answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
 //     it as well, everything is measured again.
-//   - While others are held whenever it is busy, and that costs them less than kCheap of the time, nothing is tried.
-//     The tolerance is at most the part of their working time in which they would be held: the group loses no more than
-//     they can gain.
+//   - What the only other client has in flight when a burst begins delays some programs and not others: where time
+//     slices end it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a
+//     context switch in each. So a wide window between bursts is tried as well (kHeldWide); several others take turns,
+//     and would have the work of two in flight whenever a turn ends.
+//   - While others are held whenever it is busy, and that costs them less than kCheap of the time, no other mode is
+//     tried. The tolerance of the others is at most the part of their working time in which they would be held: the
+//     group loses no more than they can gain.
 //   - The tolerance counts once for each of the others that have work, up to kMaxOthers: what may be given up for one
 //     may be given up for another. If more have work than when it was measured, the measured number counts.
 //   - Results hold beside the clients they were measured with. Once there have been others for kOthersLastNs, all is
@@ -47,6 +51,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "daemon/policy/types.h"
@@ -122,34 +127,39 @@ class Benefit {
   void Conclude(BenefitMemory& memory, bool is_surprise) const;
   void Settle(BenefitMemory& memory, Mode mode) const;
 
-  // As a logarithm of a ratio.
-  double ToleranceOf(const BenefitMemory& memory) const;
+  // Of a mode, as a logarithm of a ratio.
+  double ToleranceOf(const BenefitMemory& memory, Mode mode) const;
 
   std::uint32_t tolerance_percent_ = 0;
   std::uint64_t now_ns_ = 0;
 };
 
 // The modes' names, by mode.
-inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
-    "held", "waits-narrowest", "waits-narrow", "waits-wider", "waits-wide", "beside", "beside-wide", "free"};
+inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {"held",         "held-wide",   "waits-narrowest",
+                                                                       "waits-narrow", "waits-wider", "waits-wide",
+                                                                       "beside",       "beside-wide", "free"};
 // Costs the others least, and is tried first.
 inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
   return kModeWords[static_cast<std::size_t>(mode)];
+}
+// The group holds others whenever it is busy.
+inline constexpr bool HoldsThroughout(BenefitMemory::Mode mode) {
+  return mode <= BenefitMemory::Mode::kHeldWide;
 }
 // The group holds no others, even while busy.
 inline constexpr bool IsBeside(BenefitMemory::Mode mode) {
   return mode >= BenefitMemory::Mode::kBeside;
 }
 inline constexpr bool IsWhileItWaits(BenefitMemory::Mode mode) {
-  return mode != BenefitMemory::Mode::kHeld && !IsBeside(mode);
+  return !HoldsThroughout(mode) && !IsBeside(mode);
 }
 
 // What clients below a group have while they are not held.
 struct Allowance {
   std::uint32_t window_percent;  // of Settings::window_us, in flight
   bool is_each;                  // each has so much; else all busy ones together
-  // Of each, where time slices are a lever (slices.h); 0: the driver's own. Unused for kHeld.
+  // Of each, where time slices are a lever (slices.h); 0: the driver's own. Unused where HoldsThroughout.
   std::uint32_t slice_us;
 };
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
@@ -160,11 +170,13 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // kBeside also has the smaller window, which is what tells it from kBesideWide where time slices are no lever. All
   // windows together are far less than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
-      {100, false, 0}, {50, false, 0},     {100, false, 0}, {200, false, 0},
-      {400, false, 0}, {400, true, 1'000}, {800, true, 0},  {3'200, false, 0},
+      {100, false, 0}, {800, false, 0},    {50, false, 0}, {100, false, 0},   {200, false, 0},
+      {400, false, 0}, {400, true, 1'000}, {800, true, 0}, {3'200, false, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }
+// The mode whose comparison shows best what holding gives; nullopt: nothing was compared.
+std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.
 double SlowerPercent(float ratio);
 

@@ -54,14 +54,16 @@ void Holders::Choose() {
     holds_now_[group] = memory.holds ? 1 : 0;
   }
   for (const std::uint32_t group : trying_) {
-    if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
-    const BenefitMemory::Mode mode = std::max(MemoryOf(group).mode, BenefitMemory::Mode::kBeside);
+    const BenefitMemory::Mode tried = MemoryOf(group).mode;
+    if (tried == BenefitMemory::Mode::kHeld) continue;
+    const BenefitMemory::Mode mode = HoldsThroughout(tried) ? tried : std::max(tried, BenefitMemory::Mode::kBeside);
     for (std::uint32_t equal = 0; equal < modes_.size(); ++equal) {
       if (equal == group || PriorityOf(equal) != PriorityOf(group) || modes_[equal] >= mode) continue;
       modes_[equal] = mode;
+      forced_[equal] = 1;
+      if (HoldsThroughout(mode)) continue;
       holds_now_[equal] = 0;
       MemoryOf(equal).holds = false;
-      forced_[equal] = 1;
     }
   }
 }

@@ -79,11 +79,13 @@ struct Others {
 
 // What benefit.h keeps of a group.
 struct BenefitMemory {
-  // When others are held for it, the costliest for them first: whenever it is busy; only while its host waits for the
-  // device, with a small to a wide window in between; never, with a wide window and shorter time slices, with
-  // a wider window alone, or with nothing that they would notice (benefit.h, Allowance).
+  // When others are held for it, the costliest for them first: whenever it is busy, with a small or a wide window in
+  // between; only while its host waits for the device, with a small to a wide window in between; never, with a wide
+  // window and shorter time slices, with a wider window alone, or with nothing that they would notice (benefit.h,
+  // Allowance).
   enum class Mode : std::uint8_t {
     kHeld,
+    kHeldWide,
     kWaitsNarrowest,
     kWaitsNarrow,
     kWaitsWider,
@@ -92,7 +94,7 @@ struct BenefitMemory {
     kBesideWide,
     kFree
   };
-  static constexpr std::size_t kModes = 8;
+  static constexpr std::size_t kModes = 9;
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t waits_ns = 0;      // of these, while its host waited
@@ -138,7 +140,7 @@ struct BenefitMemory {
   bool holds = true;  // others are held for it now, if it is busy
   float cost = 0;     // the part of the time in which others were held for it
   float longest = 1;  // the part of the others' working time in which it was open and contended
-  std::array<Comparison, kModes - 1> comparisons;  // by mode, from kWaitsNarrowest on
+  std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;  // the rest of this burst is in no block: one ended for being slow, or others settle
   Block block;
   Block first;                         // of the pair

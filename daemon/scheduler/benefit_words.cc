@@ -22,30 +22,38 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
 }  // namespace
 
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
-  if (tolerance_percent == 0 || memory.Of(policy::kCheapest).pairs == 0) return {};
-  const std::string beside =
-      fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, policy::kCheapest), tolerance_percent);
+  const auto compared = policy::MostTelling(memory);
+  if (tolerance_percent == 0 || !compared) return {};
+  const std::string slower =
+      fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, *compared), tolerance_percent);
+  const std::string part = fmt::format("for {:.0f} % of the time", 100 * memory.cost);
   if (policy::IsBeside(memory.settled)) {
     const std::string text = fmt::format("it lets those below it run beside it: holding them would make it {} faster",
                                          Slower(memory, memory.settled));
     return memory.settled == policy::kCheapest ? text
-                                               : text + "; without a limit on what they have in flight " + beside;
+                                               : text + "; without a limit on what they have in flight " + slower;
   }
   if (policy::IsWhileItWaits(memory.settled)) {
     return fmt::format(
-        "it holds those below it only while its host waits for the device, for {:.0f} % of the time: holding them "
+        "it holds those below it only while its host waits for the device, {}: holding them "
         "whenever it is busy would make it {} faster, and beside them {}",
-        100 * memory.cost, Slower(memory, memory.settled), beside);
+        part, Slower(memory, memory.settled), slower);
   }
   if (!memory.IsSettled()) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
                        memory.Of(memory.trial).pairs);
   }
-  return fmt::format("it holds those below it, for {:.0f} % of the time: beside them {}", 100 * memory.cost, beside);
+  const std::string holds = "it holds those below it, " + part;
+  if (*compared != Mode::kHeldWide) return fmt::format("{}: beside them {}", holds, slower);
+  if (memory.settled != Mode::kHeldWide)
+    return fmt::format("{}: with more of theirs in flight when it begins {}", holds, slower);
+  return fmt::format("{}; what they have in flight when it begins makes it {} slower", holds,
+                     Slower(memory, Mode::kHeldWide));
 }
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {
-  if (!memory.IsSettled() || policy::IsBeside(memory.settled)) return {};
+  const bool is_known = memory.Of(policy::kCheapest).pairs != 0;
+  if (!memory.IsSettled() || !is_known || policy::IsBeside(memory.settled)) return {};
   return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory, policy::kCheapest));
 }
 

@@ -62,9 +62,9 @@ TEST_CASE("the windows below a group follow its mode") {
     bool is_divided;
   };
   for (const Row& row :
-       {Row{Mode::kHeld, 100, true}, Row{Mode::kWaitsNarrowest, 50, true}, Row{Mode::kWaitsNarrow, 100, true},
-        Row{Mode::kWaitsWider, 200, true}, Row{Mode::kWaitsWide, 400, true}, Row{Mode::kBeside, 400, false},
-        Row{Mode::kBesideWide, 800, false}, Row{Mode::kFree, 3'200, true}}) {
+       {Row{Mode::kHeld, 100, true}, Row{Mode::kHeldWide, 100, true}, Row{Mode::kWaitsNarrowest, 50, true},
+        Row{Mode::kWaitsNarrow, 100, true}, Row{Mode::kWaitsWider, 200, true}, Row{Mode::kWaitsWide, 400, true},
+        Row{Mode::kBeside, 400, false}, Row{Mode::kBesideWide, 800, false}, Row{Mode::kFree, 3'200, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.state.tenants[0].idle_since_ns = kNow - 1;
@@ -74,6 +74,26 @@ TEST_CASE("the windows below a group follow its mode") {
     CHECK(decision.gates[1].window_us == each);
     CHECK(decision.gates[2].window_us == each);
   }
+}
+
+TEST_CASE("the window between bursts is wide for a lone client only, and that is held as by any other") {
+  World world = Below(Mode::kHeldWide, 1, false, 0);
+  world.state.groups[0].memory.benefit.known_with = {.count = 1, .who = 1};
+  Tenant& important = world.state.tenants[0];
+  important.idle_since_ns = kNow - 1;
+  CHECK(world.At(kNow).gates[1].window_us == 8 * world.state.settings.window_us);
+  important.busy = true;
+  important.busy_since_ns = kNow + 1;
+  CHECK(world.At(kNow + 1).gates[1].held);
+  important.busy = false;
+  important.idle_since_ns = kNow + 2;
+  world.Add(3, 0, 0, true);
+  world.At(kNow + kNsPerS / 10);
+  CHECK(world.At(kNow + kNsPerS / 5).gates[1].window_us == world.state.settings.window_us / 2);
+  world.state.tenants[2].busy = false;
+  world.state.tenants[2].idle_since_ns = kNow + kNsPerS;
+  world.At(kNow + 3 * kNsPerS);
+  CHECK(world.At(kNow + 4 * kNsPerS).gates[1].window_us == 8 * world.state.settings.window_us);
 }
 
 TEST_CASE("a group without work for ten seconds leaves those below wider windows until it has some") {

@@ -19,6 +19,9 @@ struct Behaviour {
   double held_us = 100;          // busy time of a launch
   double beside_us = 100;
   double beside_for_window = 0;  // added to beside_us for each µs that others may have in flight
+  // Where others are held: how much a burst is delayed for each µs beyond the usual window that they had in flight when
+  // it began.
+  double late_for_window = 1;
   // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
   // beside it, and if they are held from the beginning of the wait.
   double waits_held_us = 0;
@@ -89,9 +92,12 @@ class Pair {
 
  private:
   void Burst(const Behaviour& behaviour) {
+    const double more_us = window_us_ - std::min(window_us_, world_.state.settings.window_us);
     Important().busy = true;
     Important().busy_since_ns = now_;
     Decide();
+    const double late_us = besides_ ? 0 : behaviour.late_for_window * more_us;
+    if (behaviour.waits_held_us == 0) Pass(late_us);
     const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
     const double own = core * std::exp(behaviour.noise * normal_(random_));
     double left = static_cast<double>(behaviour.launches);
@@ -101,15 +107,13 @@ class Pair {
       const double us = own * (besides_ ? beside_us : behaviour.held_us);
       const double until = static_cast<double>(next_decision_ - now_) / 1e3 / us;
       const double count = std::min(left, std::max(1.0, until));
-      const auto passed = static_cast<std::uint64_t>(count * us * 1e3) + 1;
       left -= count;
-      now_ += passed;
-      busy_ns_ += passed;
-      if (besides_) beside_ns_ += passed;
+      Pass(count * us);
+      ++now_;
       Important().launched = static_cast<std::uint64_t>(std::ceil(count));
       if (left > 0) Decide();
     }
-    if (behaviour.waits_held_us != 0) Wait(behaviour);
+    if (behaviour.waits_held_us != 0) Wait(behaviour, late_us);
     Important().busy = false;
     Important().idle_since_ns = now_;
     Decide();
@@ -117,7 +121,7 @@ class Pair {
     if (next_decision_ < now_) Decide();
   }
 
-  void Wait(const Behaviour& behaviour) {
+  void Wait(const Behaviour& behaviour, double late_us) {
     const bool was_beside = besides_;
     const double window_us = window_us_;
     Important().waits = true;
@@ -126,11 +130,15 @@ class Pair {
                                     ? behaviour.waits_then_held_us
                                     : behaviour.waits_held_us + behaviour.waits_for_window * window_us;
     const double us = besides_ ? behaviour.waits_beside_us : was_beside ? then_held_us : behaviour.waits_held_us;
-    const auto passed = static_cast<std::uint64_t>(us * 1e3);
-    now_ += passed;
-    busy_ns_ += passed;
-    if (besides_) beside_ns_ += passed;
+    Pass(us + late_us);
     Important().waits = false;
+  }
+
+  void Pass(double us) {
+    const auto ns = static_cast<std::uint64_t>(us * 1e3);
+    now_ += ns;
+    busy_ns_ += ns;
+    if (besides_) beside_ns_ += ns;
   }
 
   void Decide() {

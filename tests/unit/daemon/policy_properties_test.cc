@@ -149,17 +149,20 @@ Wrong Urgency(const State& state, const Decision& decision, std::uint64_t now) {
   return nullptr;
 }
 
-// When it holds those below; an equal that tries another mode binds all of that priority.
+// When it holds those below; an equal that tries a freer mode binds all of that priority.
 BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::uint32_t group) {
   const BenefitMemory& own = decision.memory[group].benefit;
-  if (own.holds) return own.mode;
+  BenefitMemory::Mode mode = own.mode;
   for (std::size_t i = 0; i < state.groups.size(); ++i) {
     const BenefitMemory& other = decision.memory[i].benefit;
-    if (i != group && state.groups[i].priority == state.groups[group].priority && other.place != 0 &&
-        other.mode != BenefitMemory::Mode::kHeld)
-      return std::max({own.mode, other.mode, BenefitMemory::Mode::kBeside});
+    if (i == group || state.groups[i].priority != state.groups[group].priority || other.place == 0) continue;
+    if (HoldsThroughout(other.mode)) {
+      mode = std::max(mode, other.mode);
+    } else if (!own.holds) {
+      mode = std::max({mode, other.mode, BenefitMemory::Mode::kBeside});
+    }
   }
-  return own.mode;
+  return mode;
 }
 
 // The mode that decides the windows below this tenant: after ten seconds without work, a wide one.

@@ -34,6 +34,15 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
         "it holds those below it; whether that helps is being measured (3 comparisons so far)");
   CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  policy::BenefitMemory wide = memory(0, 0, 0, true, false);
+  wide.Of(policy::BenefitMemory::Mode::kHeldWide) = {.pairs = 32, .typical = 0.1F};
+  CHECK(BenefitText(wide, 5) ==
+        "it holds those below it, for 44 % of the time: with more of theirs in flight when it begins it would be 11 % "
+        "slower (tolerance_percent=5)");
+  CHECK(CostText(wide, 7).empty());
+  wide.settled = policy::BenefitMemory::Mode::kHeldWide;
+  CHECK(BenefitText(wide, 5) ==
+        "it holds those below it, for 44 % of the time; what they have in flight when it begins makes it 11 % slower");
   CHECK(CostText(memory(0.4F, 0.3F, 32, true, false), 7) == "beside it pid 7 would be at least 49 % slower");
   CHECK(CostText(memory(0.4F, 0.3F, 3, false, false), 7).empty());
   CHECK(CostText(memory(0, 0, 32, true, true), 7).empty());

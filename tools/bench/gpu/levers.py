@@ -31,6 +31,7 @@ LEVERS = {
     "beside, 2 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "2ms"),
     "beside, 20 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "20ms"),
     "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
+    "held, slices, 4 ms": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "4ms"),
     "beside, slices": ("priority", "--tolerance", "100", "--time-slices", "auto", "--window", "500us")}
 USUAL = ("held", "beside")  # the others are optional: each adds a stretch to every round of every scenario
 SAMPLE_S = 0.1

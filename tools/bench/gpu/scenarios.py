@@ -90,6 +90,8 @@ CHAT = Asked("chat", Load(2))
 SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("one-five", "ResNet-18 eager beside five loops of ResNet-50, batch 256", Asked("eager"), LOOPS),
     Scenario("graph-five", "ResNet-18 as a CUDA graph beside five loops of ResNet-50, batch 256", Asked("graph"), LOOPS),
+    Scenario("one-one", "ResNet-18 eager beside one loop of ResNet-50", Asked("eager"), LOOPS[:1]),
+    Scenario("graph-one", "ResNet-18 as a CUDA graph beside one loop of ResNet-50", Asked("graph"), LOOPS[:1]),
     Scenario("poisson", "the graph of ResNet-18 beside the five loops, Poisson arrivals at 50 a second",
              Asked("graph", Load(50, "poisson")), LOOPS),
     Scenario("train", "the graph of ResNet-18 beside two loops that train ResNet-50, batch 128", Asked("graph"), TRAININGS),

@@ -1,6 +1,6 @@
 """Two GPUs: a tenant that answers requests on the first, beside a training with one process on each GPU, which average their
 gradients with NCCL. A process that is held on the first GPU keeps its peer on the other waiting, so the processes of the
-training are also tried as one group. What the training loses while the important one has no work is measured by turns.
+training are also tried as one group. What the training loses beside it, and while it has no work, is measured by turns.
 
 Thread rule: main thread.
 """
@@ -11,9 +11,10 @@ from typing import Dict, Optional
 
 from bench import Bench
 from benchlib.processes import run_text
+from levers import LEARN_S
 from rig import Rig
 from scenarios import PROGRAMS, Program
-from tracked import AWAY, AWAY_S, DISABLED, NO_WINDOW, RECENT, by_turns
+from tracked import AWAY, AWAY_S, BESIDE, DISABLED, NO_WINDOW, RECENT, by_turns
 
 RANKS = ("rank0", "rank1")
 SECONDS = 10.0
@@ -52,14 +53,14 @@ def one_way(bench: Bench, way: str, rig: Rig, extra: Optional[Dict[str, str]] = 
 
 
 def unused(bench: Bench) -> None:
-    """The training while the important program, above it, has no work."""
+    """The training while the important program, above it, has no work, and beside its requests."""
     if not has_enough():
         return
     rig = bench.rig(daemon=bench.daemon(bench.policy()))
     ranks = training(rig)
     high = rig.start(PROGRAMS["graph"])
     rig.wait_ready()
-    by_turns(bench, rig, ranks, high, (DISABLED, NO_WINDOW, RECENT), ROUNDS, TURN_S, "gpus by turns")
+    by_turns(bench, rig, ranks, high, (DISABLED, NO_WINDOW, RECENT, BESIDE), ROUNDS, TURN_S, "gpus by turns", LEARN_S)
     time.sleep(AWAY_S)
     by_turns(bench, rig, ranks, high, (DISABLED, AWAY), ROUNDS, TURN_S, "gpus by turns")
     bench.close(rig)
