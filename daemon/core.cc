@@ -8,6 +8,7 @@
 #include "common/byte_size.h"
 #include "common/clock.h"
 #include "daemon/config/files.h"
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/pci_address.h"
 
 namespace xschedd {
@@ -69,6 +70,10 @@ Client& Core::AddClient(NewClient fresh) {
   client.own = client.effective = EffectiveOf(client, config_);
   if (client.effective.memory_limit != 0) memory_.WriteUnattached(client);
   registry_.MoveToGroup(client, GroupNameOf(client, config_), GroupNamerOf(client, config_));
+  // The same process, whose session had ended: the daemon was disabled, or they lost one another.
+  const PastClient* const before = scheduler_.Records().Past().Find(client.identity.pid);
+  if (before != nullptr && IsSame(before->identity.key, client.identity.key))
+    policy::Recall(client.group->memory.benefit, before->others_mode);
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A new member may change what the rest of its group may do.

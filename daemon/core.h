@@ -45,6 +45,7 @@ struct RestoredClient {
   std::vector<Queue> queues;
   std::uint64_t connected_ns = 0;
   std::uint64_t late_total = 0;
+  policy::BenefitMemory::Mode others_mode = policy::BenefitMemory::Mode::kHeld;  // of its group, as learnt
 };
 
 // Is notified of every change that a restart must not lose.
@@ -160,7 +161,7 @@ class Core {
   void ResumeClient(Client& client, NewClient fresh);
   // The client has reported all its queues again, which it does before anything else; drops those destroyed meanwhile.
   void ResumeDone(Client& client);
-  void RestoreSettings(Client& client, const SetByOthers& set);
+  void RestoreSettings(Client& client, const SetByOthers& set, policy::BenefitMemory::Mode others_mode);
 
   // Maps a uid to the user whose limits apply, for future clients; the default is the uid itself. What `owner_of`
   // refers to must outlive this.

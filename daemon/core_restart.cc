@@ -2,6 +2,7 @@
 // one thread.
 #include "common/clock.h"
 #include "daemon/core.h"
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/effective.h"
 
 namespace xschedd {
@@ -40,6 +41,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     client.queues.emplace(queue.id, queue);
   client.own = client.effective = EffectiveOf(client, config_);
   registry_.MoveToGroup(client, GroupNameOf(client, config_), GroupNamerOf(client, config_));
+  policy::Recall(client.group->memory.benefit, restored.others_mode);
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
     if (!attachment) continue;  // no daemon writes such an attachment
@@ -98,9 +100,10 @@ void Core::ResumeDone(Client& client) {
   NoteChange(client, Urgency::kSoon);
 }
 
-void Core::RestoreSettings(Client& client, const SetByOthers& set) {
+void Core::RestoreSettings(Client& client, const SetByOthers& set, policy::BenefitMemory::Mode others_mode) {
   Apply(set, client);
   UpdateEffective(client, "as it was set before the restart");
+  policy::Recall(client.group->memory.benefit, others_mode);
   scheduler_.Changed(client);
   DecideSoon();
   NoteChange(client, Urgency::kSoon);

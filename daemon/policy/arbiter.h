@@ -132,6 +132,7 @@ class Arbiter {
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
+  void KeepBenefit(std::uint32_t group);
   void Forget(std::uint32_t group);
   void FindHolders();
   void Order();

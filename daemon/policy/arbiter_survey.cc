@@ -124,7 +124,10 @@ bool Arbiter::FindOvertaken(const Tenant& tenant) const {
 
 void Arbiter::FindTracked() {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    if (state_->groups[group].hold) continue;
+    if (state_->groups[group].hold) {
+      KeepBenefit(group);
+      continue;
+    }
     GroupView& view = groups_[group];
     view.tracked = share_.Keeps(group);
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
@@ -139,13 +142,20 @@ void Arbiter::FindTracked() {
   }
 }
 
+// What is known of a group's benefit stays while it is on hold or untracked.
+void Arbiter::KeepBenefit(std::uint32_t group) {
+  BenefitMemory& next = decision_->memory[group].benefit;
+  next = state_->groups[group].memory.benefit;
+  next.open = false;
+}
+
 // An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do
 // not start anew when a neighbour is briefly held or gone.
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
-  next = GroupMemory{.benefit = before.benefit};
-  next.benefit.open = false;
+  next = GroupMemory{};
+  KeepBenefit(group);
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
   next.starved_since_ns = before.starved_since_ns;

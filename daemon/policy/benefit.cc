@@ -446,6 +446,10 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   next_decision_ns = std::min(next_decision_ns, now_ns_ + left);
 }
 
+void Recall(BenefitMemory& memory, Mode answer) {
+  if (!memory.IsSettled()) memory.settled = answer;
+}
+
 std::optional<Mode> MostTelling(const BenefitMemory& memory) {
   for (const Mode mode : {kCheapest, Mode::kHeldWide})
     if (memory.Of(mode).pairs != 0) return mode;

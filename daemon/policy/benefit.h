@@ -49,8 +49,10 @@
 // By lying about its launches a client decides only whether others are held for itself. Thread rule: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -175,6 +177,14 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }
+inline std::optional<BenefitMemory::Mode> ModeFrom(std::string_view text) {
+  const auto* const found = std::find(std::begin(kModeWords), std::end(kModeWords), text);
+  if (found == std::end(kModeWords)) return std::nullopt;
+  return static_cast<BenefitMemory::Mode>(found - std::begin(kModeWords));
+}
+// The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
+// group has an answer.
+void Recall(BenefitMemory& memory, BenefitMemory::Mode answer);
 // The mode whose comparison shows best what holding gives; nullopt: nothing was compared.
 std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.

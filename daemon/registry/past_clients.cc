@@ -7,7 +7,13 @@ namespace xschedd {
 
 void PastClients::Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns) {
   if (client.attachments.empty()) return;  // there is nothing to ask about
-  PastClient past{client.identity, client.principal, client.effective, now_ns, client.passed, {}};
+  PastClient past{client.identity,
+                  client.principal,
+                  client.effective,
+                  now_ns,
+                  client.passed,
+                  client.group->memory.benefit.settled,
+                  {}};
   past.devices.reserve(client.attachments.size());
   for (const auto& [slot, attachment] : client.attachments) {
     const Moment moment = attachment->MomentAt(now_ns);

@@ -24,6 +24,7 @@ struct PastClient {
   Effective effective;
   std::uint64_t ended_ns = 0;
   PassedCounts passed;
+  policy::BenefitMemory::Mode others_mode = policy::BenefitMemory::Mode::kHeld;  // of its group, as learnt
   std::vector<PastDevice> devices;
 };
 

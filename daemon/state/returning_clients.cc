@@ -41,7 +41,7 @@ void ReturningClients::AddWaiting(std::uint64_t id, std::unique_ptr<Channel> cha
 }
 
 void ReturningClients::AddAbsent(const state::Client& saved) {
-  if (FromSaved(saved).set == SetByOthers{}) return;
+  if (FromSaved(saved).set == SetByOthers{} && saved.others_mode().empty()) return;
   absent_.push_back(saved);
   absent_.back().clear_channel();
 }
@@ -120,7 +120,8 @@ void ReturningClients::Supersede(Client& client) {
     const bool is_same = before.identity.pid == client.identity.pid && IsSame(before.identity.key, client.identity.key);
     if (!is_same || waiting->is_superseded) continue;
     waiting->is_superseded = true;
-    core_.RestoreSettings(client, {SettingsOf(before), before.hold, before.owner_hold});
+    core_.RestoreSettings(client, {SettingsOf(before), before.hold, before.owner_hold},
+                          before.group->memory.benefit.settled);
     return Remove(id, kHasOtherSession);
   }
 }
@@ -132,7 +133,7 @@ void ReturningClients::RestoreAbsent(Client& client) {
   const RestoredClient saved = FromSaved(*found);
   on_absent_change_(found->id());
   absent_.erase(found);
-  core_.RestoreSettings(client, saved.set);
+  core_.RestoreSettings(client, saved.set, saved.others_mode);
 }
 
 }  // namespace xschedd

@@ -35,7 +35,7 @@ class ReturningClients {
 
   // `id`: of a restored client in the registry. `process`: its pidfd.
   void AddWaiting(std::uint64_t id, std::unique_ptr<Channel> channel, UniqueFd process);
-  // Keeps the client only if something is set for it.
+  // Keeps the client only if something is set for it, or was learnt of it.
   void AddAbsent(const state::Client& saved);
   void BeginGrace();
   // The daemon was disabled or enabled.

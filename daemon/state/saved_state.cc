@@ -7,6 +7,7 @@
 #include "common/memory_limit.h"
 #include "daemon/build_config.h"
 #include "daemon/config/settings_message.h"
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -63,6 +64,8 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_version(client.version);
   saved.set_connected_ns(client.connected_ns);
   saved.set_late(client.late_total);
+  if (const auto mode = client.group->memory.benefit.settled; mode != policy::BenefitMemory::Mode::kHeld)
+    saved.set_others_mode(std::string(policy::ModeText(mode)));
   for (const auto& [slot, attachment] : client.attachments) {
     state::Device& device = *saved.add_devices();
     device.set_slot(slot);
@@ -118,6 +121,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   // 0: an administrator has lifted it.
   const std::uint64_t limit = saved.admin_memory_limit();
   if (saved.has_admin_memory_limit() && (limit == 0 || CheckMemoryLimit(limit))) settings.admin_memory_limit = limit;
+  client.others_mode = policy::ModeFrom(saved.others_mode()).value_or(client.others_mode);
   client.set.hold = saved.hold();
   client.set.owner_hold = saved.owner_hold();
   if (saved.default_stream_deadline_us() <= policy::kDeadlineLimits.max) {

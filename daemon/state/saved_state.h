@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
 inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
-    32 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
+    32 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 4 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
 // As if each had an address of its own.
 inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;

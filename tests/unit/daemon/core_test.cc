@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/effective_words.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/believing.h"
@@ -53,6 +54,29 @@ TEST_CASE("an administrator's weight counts until it is reset, and hints are kep
   core.SetWeight({&client}, std::nullopt, by);
   CHECK(client.effective.weight == 250);
   CHECK(client.effective.priority == 20);
+}
+
+TEST_CASE("what was learnt of a process stays known when it connects again, and of no other") {
+  using Mode = policy::BenefitMemory::Mode;
+  boost::asio::io_context io;
+  Core core(io, {}, test::Believing());
+  const auto make = [](std::uint64_t start_ticks) {
+    NewClient fresh = Make(1);
+    fresh.identity.key.start_ticks = start_ticks;
+    return fresh;
+  };
+  Client& client = core.AddClient(make(5));
+  REQUIRE(core.AttachDevice(client, {0, "0000:c1:00.0", "GPU", "amd", 304, {}}));
+  client.group->memory.benefit.settled = Mode::kFree;
+  core.RemoveClient(client.id, "disabled");
+  Client& again = core.AddClient(make(5));
+  CHECK(again.group->memory.benefit.settled == Mode::kFree);
+  CHECK(core.AddClient(make(6)).group->memory.benefit.settled == Mode::kHeld);
+  // A group that has an answer of its own keeps it.
+  policy::BenefitMemory known;
+  known.wait_ns = 1;
+  policy::Recall(known, Mode::kFree);
+  CHECK(known.settled == Mode::kHeld);
 }
 
 TEST_CASE("an overridden hint is explained") {

@@ -77,6 +77,17 @@ TEST_CASE("until measured, four others allow no more than one") {
   CHECK(pair.Settled() == Mode::kFree);
 }
 
+TEST_CASE("the answer outlives a hold of its group") {
+  Pair pair(5);
+  pair.Run({}, 60);
+  REQUIRE(pair.Settled() == Mode::kFree);
+  pair.SetHold(true);
+  CHECK(pair.Settled() == Mode::kFree);
+  pair.SetHold(false);
+  pair.Run({}, 1);
+  CHECK(pair.Settled() == Mode::kFree);
+}
+
 TEST_CASE("the answer stays while it is measured again beside another neighbour") {
   Pair pair(5);
   pair.Run({}, 60);

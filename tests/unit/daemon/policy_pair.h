@@ -86,6 +86,10 @@ class Pair {
     world_.state.tenants[1].busy = true;
     Decide();
   }
+  void SetHold(bool hold) {
+    world_.state.groups[0].hold = hold;
+    Decide();
+  }
   void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
   void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }

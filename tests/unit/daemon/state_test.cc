@@ -42,6 +42,7 @@ TEST_CASE("the largest possible state fits") {
       .priority = -100, .weight = 10'000, .latency = Latency::kStrict, .deadline_us = policy::kDeadlineLimits.max};
   Client& client = core.AddClient(std::move(fresh));
   client.late_total = ~std::uint64_t{0};
+  client.group->memory.benefit.settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
   client.connected_ns = ~std::uint64_t{0};
   constexpr std::size_t kDevices = kMaxAttachments / kMaxClients;
   for (std::uint32_t slot = 0; slot < kDevices; ++slot) {
@@ -167,6 +168,7 @@ TEST_CASE("a client survives saving unchanged") {
   core.SetPriority({&client}, -3, user);
   core.SetWeight({&client}, 70, user);
   core.SetHold({&client}, true, user);
+  client.group->memory.benefit.settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);
   CHECK(saved.layout_hash() == abi::kLayoutHash);
@@ -195,6 +197,7 @@ TEST_CASE("a client survives saving unchanged") {
   CHECK(again.effective.latency == Latency::kAuto);
   CHECK(again.effective.latency_source == PrioritySource::kAdmin);
   CHECK(again.group->name == "job");
+  CHECK(again.group->memory.benefit.settled == policy::BenefitMemory::Mode::kWaitsNarrowest);
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
 
@@ -299,6 +302,7 @@ TEST_CASE("a client without memory is kept for any setting, and for nothing else
   CHECK(is_kept([](state::Client& client) { client.set_owner_weight(50); }));
   CHECK(is_kept([](state::Client& client) { client.set_owner_latency("auto"); }));
   CHECK(is_kept([](state::Client& client) { client.set_owner_hold(true); }));
+  CHECK(is_kept([](state::Client& client) { client.set_others_mode("free"); }));
 }
 
 TEST_CASE("values that this release does not accept are ignored") {
@@ -309,6 +313,7 @@ TEST_CASE("values that this release does not accept are ignored") {
   saved.set_hint_weight(1'000'000);
   saved.set_deadline_us(~std::uint64_t{0});
   saved.set_hint_latency("low");
+  saved.set_others_mode("held-wider");
   saved.add_devices()->set_pci_address("nowhere");
   const RestoredClient client = FromSaved(saved);
   CHECK(!client.set.settings.admin);
@@ -317,6 +322,7 @@ TEST_CASE("values that this release does not accept are ignored") {
   CHECK(!client.fresh.hints.weight);
   CHECK(!client.fresh.hints.deadline_us);
   CHECK(!client.fresh.hints.latency);
+  CHECK(client.others_mode == policy::BenefitMemory::Mode::kHeld);
   boost::asio::io_context io;
   Core core(io, {}, {});
   CHECK(core.RestoreClient(client).attachments.empty());

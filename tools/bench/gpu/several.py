@@ -11,7 +11,6 @@ from typing import Dict, Optional
 
 from bench import Bench
 from benchlib.processes import run_text
-from levers import LEARN_S
 from rig import Rig
 from scenarios import PROGRAMS, Program
 from tracked import AWAY, AWAY_S, BESIDE, DISABLED, NO_WINDOW, RECENT, by_turns
@@ -19,6 +18,8 @@ from tracked import AWAY, AWAY_S, BESIDE, DISABLED, NO_WINDOW, RECENT, by_turns
 RANKS = ("rank0", "rank1")
 SECONDS = 10.0
 ROUNDS, TURN_S = 5, 4.0
+# 20 requests a second, 17 for each comparison, 32 of these.
+LEARN_S = 40.0
 
 
 def free_port() -> int:

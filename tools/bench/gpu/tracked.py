@@ -25,10 +25,12 @@ AWAY_S = 10.5
 def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, ways: Sequence[str], rounds: int,
              seconds: float, name: str, learn_s: float = 0) -> None:
     """`rounds` stretches of each way, of which DISABLED is the first; the order alternates. Keeps the medians under `name` and the
-    way. `kept`: of the rate while disabled in the same round. `learn_s`: how long all work together after each of these, in
-    which the daemon learns anew."""
+    way. `kept`: of the rate while disabled in the same round. `learn_s`: how long all work together first, in which
+    the daemon learns; it still knows when xschedd is enabled again."""
     found: Dict[str, List[dict]] = defaultdict(list)
     window_us = rig.daemon.ask("policy", "get")["window_us"]
+    if learn_s:
+        rig.stretch([*tenants, high], learn_s)
     for number in range(rounds):
         for way in ways[:: 1 if number % 2 == 0 else -1]:
             if way in (NO_WINDOW, RECENT):
@@ -36,8 +38,6 @@ def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, wa
             rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
             with disabled(rig) if way == DISABLED else contextlib.nullcontext():
                 answers = rig.stretch([*tenants, high] if way == BESIDE else tenants, seconds)
-            if way == DISABLED and learn_s:
-                rig.stretch([*tenants, high], learn_s)
             found[way].append(figures.summary(answers, high.name if way == BESIDE else None))
     rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
     for way in ways:
