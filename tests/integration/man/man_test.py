@@ -15,6 +15,7 @@ import unittest
 
 CTL, DAEMON, NRI, ROOT, MESON, BUILD = *sys.argv[1:4], pathlib.Path(sys.argv[4]), *sys.argv[5:7]
 PAGES = ROOT / "docs/man"
+CTL_PAGES = sorted(path.name for path in PAGES.glob("xschedctl*.1"))
 sys.path.append(str(ROOT / "tests/integration/xschedctl"))
 import help_text  # noqa: E402
 
@@ -67,7 +68,9 @@ class Pages(unittest.TestCase):
         everywhere = documented(top["OPTIONS"])
         selectors = documented(top["SELECTORS"])
         self.assertEqual(everywhere, help_of(CTL)[0])
-        described = sections(top["COMMANDS"], "Ss")
+        described = {}
+        for name in CTL_PAGES:
+            described.update(sections(sections(page(name), "Sh")["COMMANDS"], "Ss"))
         self.assertEqual(set(described), {" ".join(command) for command in commands()})
         for command in commands():
             wanted = help_of(CTL, *command)[0] - {"-h", "--help"}
@@ -133,14 +136,14 @@ class Pages(unittest.TestCase):
         self.assertEqual(said, read)
 
     def test_environment_of_xschedctl(self):
-        said = set(re.findall(r"\bEv (XSCHEDD_\w+)", page("xschedctl.1")))
+        said = set(re.findall(r"\bEv (XSCHEDD_\w+)", "".join(page(name) for name in CTL_PAGES)))
         read = {"XSCHEDD_RUNTIME_DIR", "XSCHEDD_SHIM"}  # common/runtime_dir.h, tools/xschedctl/preload.h
         read |= set(re.findall(r'\{"(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
         self.assertEqual(said, read)
 
     def test_pages_and_completions_are_installed_once(self):
         places = json.loads(run(MESON, "introspect", BUILD, "--installed").stdout).values()
-        for end in ("/man8/xschedd.8", "/man8/xschedd-nri.8", "/man1/xschedctl.1", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
+        for end in ("/man8/xschedd.8", "/man8/xschedd-nri.8", *(f"/man1/{name}" for name in CTL_PAGES), "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
                     "/bash-completion/completions/xschedctl", "/zsh/site-functions/_xschedctl", "/include/xschedd.h"):
             self.assertEqual(sum(place.endswith(end) for place in places), 1, end)
 

@@ -324,8 +324,9 @@ class Commands(Case):
 
     def test_each_command_has_its_place_in_both_references(self):
         code, _ = self.code()
-        described = sections(sections(read("docs/man/xschedctl.1"), "Sh")["COMMANDS"], "Ss")
-        self.assertEqual({heading.split()[0] for heading in described}, set(code))
+        described = {heading.split()[0] for page in ROOT.glob("docs/man/xschedctl*.1")
+                     for heading in sections(sections(page.read_text(), "Sh")["COMMANDS"], "Ss")}
+        self.assertEqual(described, set(code))
         reference = read("docs/reference/xschedctl.md").split("## Commands")[1].split("\n## ")[0]
         listed = {word for row in re.findall(r"^\| (`.*?) \|", reference, re.MULTILINE) for word in re.findall(r"`([a-z]+(?:-[a-z]+)*)\b", row)}
         self.assertEqual(set(code) - listed, set())
