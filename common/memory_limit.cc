@@ -11,7 +11,7 @@ Result<void> CheckMemoryLimit(std::uint64_t bytes) {
 }
 
 Result<std::uint64_t> ParseMemoryLimit(std::string_view text) {
-  const Result<std::uint64_t> bytes = ParseByteSize(text);
+  Result<std::uint64_t> bytes = ParseByteSize(text);
   if (!bytes) return bytes;
   if (const Result<void> checked = CheckMemoryLimit(*bytes); !checked) return tl::unexpected<Error>(checked.error());
   return bytes;

@@ -238,7 +238,7 @@ template <typename Value>
 void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by) {
   journal_.Operation(change.operation, clients, by, OwnerOf(PrincipalOf(by)));
   for (Client* client : clients) {
-    client->*(by.is_admin ? change.of_admin : change.of_owner) = change.value;
+    (by.is_admin ? client->*change.of_admin : client->*change.of_owner) = change.value;
     UpdateEffective(*client, change.why + " " + Text(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }

@@ -68,7 +68,7 @@ Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool d
 }
 
 ClaimPtr Core::DeleteClaim(const std::string& name, const Actor& by) {
-  const ClaimPtr removed = claims_.Remove(name);
+  ClaimPtr removed = claims_.Remove(name);
   if (removed != nullptr) EndClaims({removed}, "removed " + Text(by), Urgency::kNow);
   return removed;
 }

@@ -203,7 +203,7 @@ void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
   const Usage& usage = account.usage;
   std::string labels;
   for (const auto& [name, value] : claim.labels)
-    labels += (labels.empty() ? "" : ",") + name + "=" + value;
+    fmt::format_to(std::back_inserter(labels), "{}{}={}", labels.empty() ? "" : ",", name, value);
   SPDLOG_INFO(
       "claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} gpu_time_ms={} held_ms={} launches={} "
       "untracked_ms={} memory_peak_bytes={} memory_refused={} lasted_ms={} labels=\"{}\" reason=\"{}\"",

@@ -68,7 +68,7 @@ Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest& request, 
   v1::DisableRequest same;
   same.set_dry_run(request.dry_run());
   v1::DisableResponse answer;
-  const Status status = Disable(by, same, answer);
+  Status status = Disable(by, same, answer);
   response.set_clients(answer.clients());
   return status;
 }

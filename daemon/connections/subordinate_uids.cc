@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kMaxUid = std::numeric_limits<uid_t>::max() - 1;
 
 std::optional<uid_t> FindInPasswd(const std::string& name) {
-  std::vector<char> buffer(16 * 1024);
+  std::vector<char> buffer(std::size_t{16} * 1024);
   passwd entry{};
   passwd* found = nullptr;
   if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {

@@ -99,7 +99,7 @@ Result<void> Check(const Claim& claim) {
     return Fail(Quoted(claim.name) + " cannot be the name of a claim",
                 "give up to " + std::to_string(kMaxClaimNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
   }
-  if (const auto checked = CheckMembers(claim); !checked) return checked;
+  if (auto checked = CheckMembers(claim); !checked) return checked;
   for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
                               CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling),
                               claim.memory_limit ? CheckMemoryLimit(*claim.memory_limit) : Result<void>()})

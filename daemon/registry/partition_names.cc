@@ -71,13 +71,13 @@ bool PartitionNames::ForgetUnusedAddress(const Devices& devices) {
   return true;
 }
 
-void PartitionNames::Restore(Partitions saved) {
+void PartitionNames::Restore(const Partitions& saved) {
   known_.clear();
   count_ = 0;
-  for (auto& [address, uuids] : saved) {
+  for (const auto& [address, uuids] : saved) {
     if (uuids.size() > kMaxPerAddress || count_ + uuids.size() > kMaxPartitions) continue;
     count_ += uuids.size();
-    known_.emplace(address, std::move(uuids));
+    known_.emplace(address, uuids);
   }
   ++version_;
 }

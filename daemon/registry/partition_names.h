@@ -29,7 +29,7 @@ class PartitionNames {
   // Differs after each change.
   std::uint64_t Version() const { return version_; }
   // Replaces what is known with what was saved before a restart.
-  void Restore(Partitions saved);
+  void Restore(const Partitions& saved);
 
  private:
   static constexpr std::size_t kMaxPerAddress = 64;

@@ -262,9 +262,9 @@ void Registry::UpdateDeadlines(Client& client) {
   }
 }
 
-void Registry::Restore(std::uint64_t next_id, Partitions partitions) {
+void Registry::Restore(std::uint64_t next_id, const Partitions& partitions) {
   next_client_ = std::max(next_client_, next_id);
-  names_.Restore(std::move(partitions));
+  names_.Restore(partitions);
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

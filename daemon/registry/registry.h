@@ -50,7 +50,7 @@ class Registry {
   // What a restart must not change: the next client's id, and the names of partitions.
   std::uint64_t NextId() const { return next_client_; }
   const PartitionNames& Names() const { return names_; }
-  void Restore(std::uint64_t next_id, Partitions partitions);
+  void Restore(std::uint64_t next_id, const Partitions& partitions);
 
   Client* Find(std::uint64_t client_id);
   std::vector<Client*> FindPid(std::uint64_t pid) const;

@@ -47,6 +47,7 @@ std::uint64_t ClaimAccounts::End(const Claim& claim, const std::string& why, std
   return oldest;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): clang-tidy 14 does not see that try_emplace moves it
 void ClaimAccounts::Restore(ClaimAccount account) {
   const std::uint64_t id = account.claim->id;
   const bool has_ended = account.end_order != 0;

@@ -72,7 +72,9 @@ class Client {
       return false;
     }
     int descriptors[kPreambleDescriptors];
-    std::memcpy(descriptors, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptors);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr) Die("no descriptors");
+    std::memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
     // The shim of version 1 mapped exactly this much, and refused memory of another size or another header.
     for (const auto& [object, size] :
          {std::pair{descriptors[0], sizeof(abi::Board)}, {descriptors[1], sizeof(abi::Ledger)}}) {

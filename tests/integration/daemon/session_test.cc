@@ -249,7 +249,7 @@ TEST_CASE("while the daemon is disabled, no session begins") {
 TEST_CASE("the ledger of a held client shows whether it is passing") {
   DaemonProcess daemon;
   HighAndLow two(daemon.Dir());
-  auto& [high, low] = two;
+  FakeShim &high = two.high, &low = two.low;
   low.Report(0, true);
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));

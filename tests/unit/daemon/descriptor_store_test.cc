@@ -114,7 +114,9 @@ TEST_CASE("a service manager that is gone does not block the daemon") {
   std::optional<Notified> notified(std::in_place, "100");
   ServiceManager manager;
   DescriptorStore store(manager);
-  const std::string path = std::getenv("NOTIFY_SOCKET");
+  const char* const set = std::getenv("NOTIFY_SOCKET");
+  REQUIRE(set != nullptr);
+  const std::string path = set;
   notified.reset();
   ::setenv("NOTIFY_SOCKET", path.c_str(), 1);  // as the daemon knows it still
   CHECK(store.StoreChannel(1, *MakeChannel()));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/clock.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/folder.h"
 #include "tests/unit/metrics/some_daemon.h"

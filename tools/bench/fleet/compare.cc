@@ -85,6 +85,7 @@ class Runner {
 
 void ForAll(std::vector<Runner>& runners, const std::function<void(Runner&)>& work) {
   std::vector<std::future<void>> done;
+  done.reserve(runners.size());
   for (Runner& runner : runners)
     done.push_back(std::async(std::launch::async, [&] { work(runner); }));
   for (std::future<void>& one : done)

@@ -73,7 +73,7 @@ Trace MakeSite(const MadeSite& site) {
       trace.jobs.push_back(std::move(job));
     };
     // Those that run already: a part of their time is over.
-    for (double i = 0; i < population; ++i)
+    for (std::uint64_t i = 0; static_cast<double>(i) < population; ++i)
       add(0, LogNormal(random, kind.mean_s, kind.sigma) * random.Uniform());
     // A Poisson process at its highest rate, thinned.
     const double highest = population / kind.mean_s * (1 + kind.by_day);

@@ -73,6 +73,7 @@ Result<Value> Choose(const std::string& option, const std::string& text, const s
   const auto found = choices.find(text);
   if (found != choices.end()) return found->second;
   std::vector<std::string> names;
+  names.reserve(choices.size());
   for (const auto& [name, value] : choices)
     names.push_back(name);
   return Fail(fmt::format("{} \"{}\" is not known", option, text), fmt::format("there are {}", fmt::join(names, ", ")));
