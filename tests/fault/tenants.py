@@ -39,7 +39,7 @@ class Tenant:
                                        world.options.how.get("tenant", ""), priority=priority, interactive=True,
                                        trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"},
                                        build=world.options.other if self.has_other_shim else None)
-        self.is_ready = False
+        self.is_ready, self.ready_ns = False, 0
         self.died_ns = 0  # we killed it
         self.stops, self.holds, self.claims = [], [], []
         self.stopped_since = 0
@@ -50,7 +50,7 @@ class Tenant:
     def look_ready(self):
         """Returns whether it has begun to launch."""
         if not self.is_ready and select.select([self.process.stdout], [], [], 0)[0]:
-            self.is_ready = self.process.stdout.readline().strip() == "ready"
+            self.is_ready, self.ready_ns = self.process.stdout.readline().strip() == "ready", time.monotonic_ns()
         return self.is_ready
 
     def say(self, line):
