@@ -225,7 +225,7 @@ static_assert(offsetof(Gate, memory_limit) == 16);
 static_assert(offsetof(Ledger, control) == 64 && offsetof(Ledger, devices) == 128);
 static_assert(offsetof(Ledger, ring) == 128 + 64 * kMaxDevices);
 static_assert(offsetof(Ledger, slices) == 128 + 64 * kMaxDevices + 16 * kRingSize);
-static_assert(offsetof(Ledger, memory) == offsetof(Ledger, slices) + std::size_t{8} * kMaxDevices);
+static_assert(offsetof(Ledger, memory) == offsetof(Ledger, slices) + 8 * kMaxDevices);
 static_assert(sizeof(LedgerMemory) == 16 && offsetof(LedgerMemory, refused) == 8);
 static_assert(sizeof(LedgerSlice) == 8 && offsetof(LedgerSlice, us) == 4);
 static_assert(offsetof(LedgerControl, lost) == 8 && offsetof(LedgerControl, renewals) == 16);

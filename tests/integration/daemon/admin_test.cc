@@ -324,7 +324,6 @@ TEST_CASE("an administrator's weight overrides a user's for its own clients, and
 TEST_CASE("a watcher that does not read loses events, learns how many, and delays no other") {
   DaemonProcess daemon;
   std::vector<std::unique_ptr<FakeShim>> shims;
-  shims.reserve(20);
   for (int i = 0; i < 20; ++i)
     shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
   // A window that grows with the traffic could take all of it.

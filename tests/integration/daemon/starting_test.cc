@@ -80,7 +80,6 @@ TEST_CASE("sockets from systemd must be of the right kind") {
   for (const auto& given : wrong) {
     const TemporaryFolder inner;
     std::vector<std::pair<std::string, std::string>> sockets;
-    sockets.reserve(given.size());
     for (const auto& [name, path] : given)
       sockets.emplace_back(name, inner.Path() + path);
     const std::string output = inner.Path() + "/output";

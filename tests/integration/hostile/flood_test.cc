@@ -75,7 +75,6 @@ TEST_CASE(
   DaemonProcess daemon;
   constexpr int kShims = 40;
   std::vector<std::unique_ptr<FakeShim>> shims;
-  shims.reserve(kShims);
   for (int i = 0; i < kShims; ++i)
     shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
   const auto owner = v1::Admin::NewStub(
@@ -160,7 +159,7 @@ TEST_CASE("refused messages, and answers that a client does not read, are not ke
   flood(100, -1);
   const std::size_t before = Resident(daemon);
   flood(300, -2);
-  CHECK(Resident(daemon) < before + (std::size_t{8} << 20));
+  CHECK(Resident(daemon) < before + 8 * 1024 * 1024);
   const std::string notice = shim.NextNotice();
   CHECK(notice.find("is not a PCI address") != std::string::npos);
   CHECK(notice.size() < 200);
@@ -184,6 +183,6 @@ TEST_CASE("queues that are made and destroyed leave nothing behind") {
   flood(600, -1);
   const std::size_t before = Resident(daemon);
   flood(600, -2);
-  CHECK(Resident(daemon) < before + (std::size_t{4} << 20));
+  CHECK(Resident(daemon) < before + 4 * 1024 * 1024);
   CHECK(Find(daemon, shim.Welcome().client_id())->queues_size() == 0);
 }

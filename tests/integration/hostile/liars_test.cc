@@ -231,7 +231,7 @@ TEST_CASE("devices that a client invents cost other clients nothing") {
   char address[] = "0000:00:00.0/0000";
   for (int i = 0; i < 256; ++i) {
     std::snprintf(address, sizeof address, "0001:%02x:00.0", static_cast<unsigned>(i));
-    crowded.others.push_back(crowded.world.Connect(100 + static_cast<std::uint64_t>(i), 0, address));
+    crowded.others.push_back(crowded.world.Connect(static_cast<std::uint64_t>(100 + i), 0, address));
     for (std::uint32_t slot = 1; slot < 64; ++slot) {
       std::snprintf(address, sizeof address, "0001:%02x:%02x.0", static_cast<unsigned>(i), slot);
       REQUIRE(crowded.world.registry.Attach(*crowded.others.back()->client, {slot, address, "GPU", "amd", 4, {}}));
@@ -262,7 +262,7 @@ TEST_CASE("a user with many clients on a device pays for the decisions about the
   world.scheduler.Changed(*honest->client);
   for (int i = 0; i < 99; ++i) {
     // Each has another of the user's uids.
-    crowd.push_back(world.Connect(10 + static_cast<std::uint64_t>(i), 0, kAddress, abi::Newest(), 1001));
+    crowd.push_back(world.Connect(static_cast<std::uint64_t>(10 + i), 0, kAddress, abi::Newest(), 1001));
     crowd.back()->client->identity.uid = static_cast<std::uint32_t>(100'000 + i);
     world.scheduler.Changed(*crowd.back()->client);
   }

@@ -167,8 +167,7 @@ TEST_CASE("a group's name belongs to the claim, or to the claims that give it") 
   // A client without a claim that names its group "gang" is not in it.
   NewClient fresh = ClientIn("/elsewhere", 5);
   fresh.group_name = "gang";
-  const Client& named = core.AddClient(std::move(fresh));
-  CHECK(named.group != one.group);
+  CHECK(core.AddClient(std::move(fresh)).group != one.group);
   core.DeleteClaim("c", {7, 0});
   CHECK(one.group == two.group);
   CHECK(one.group->name == "ranks");

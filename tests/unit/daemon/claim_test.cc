@@ -150,7 +150,7 @@ TEST_CASE("of several hierarchies systemd's counts: engines make no cgroups in a
 
 TEST_CASE("a cgroup is a folder, not a link to one") {
   const test::Folder folder;
-  const std::string& root = folder.Path();
+  const std::string root = folder.Path();
   REQUIRE(::mkdir((root + "/a").c_str(), 0755) == 0);
   REQUIRE(::symlink("a", (root + "/link").c_str()) == 0);
   const CgroupInodeOf inode_of = CgroupsAt(root);

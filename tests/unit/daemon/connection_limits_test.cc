@@ -58,7 +58,6 @@ TEST_CASE("a few refused connections of one user stay open, the rest close at on
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();
   std::vector<UniqueFd> waiting;
-  waiting.reserve(kBeingRefused);
   for (int i = 0; i < kBeingRefused; ++i)
     waiting.push_back(table.Connect());
   for (const UniqueFd& one : waiting) {
@@ -159,7 +158,6 @@ TEST_CASE("a user over its byte quota is not read until the debt is paid") {
 TEST_CASE("only an unused connection is closed") {
   Table table;
   std::vector<UniqueFd> peers;
-  peers.reserve(4);
   for (int i = 0; i < 4; ++i)
     peers.push_back(table.Admit());
   const auto connection = [&](std::size_t i) { return table.Find(table.adopted[i].Get()); };

@@ -172,7 +172,6 @@ TEST_CASE("the acceptor takes all waiting connections, and retries later if it c
   Acceptor acceptor(io, listening.Get(), [&](UniqueFd socket) { accepted.push_back(std::move(socket)); });
   SECTION("more than one batch") {
     std::vector<UniqueFd> peers;
-    peers.reserve(150);
     for (int i = 0; i < 150; ++i)
       peers.push_back(listening.Connect());
     acceptor.Start();

@@ -133,8 +133,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   int opened = 0;
   int looks = 0;
   // A kernel before 6.5 gives only the pid. `before`, `after`: what /proc says before and after the pidfd is opened.
-  const auto as_of = [&](int error, const std::optional<ProcessStatus>& before,
-                         const std::optional<ProcessStatus>& after) {
+  const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
                               [error](int) {
