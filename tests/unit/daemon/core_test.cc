@@ -106,7 +106,6 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
   const Actor admin{7, 0, true};
   const Actor owner{8, 1000, false};
   std::vector<std::unique_ptr<Channel>> channels;
-  channels.reserve(3);
   for (int i = 0; i < 3; ++i)
     channels.push_back(Channel::Make().value());
   const auto add = [&](std::uint64_t pid, std::optional<int> hint, const std::string& exe = "") -> Client& {
