@@ -142,11 +142,13 @@ void Arbiter::FindTracked() {
   }
 }
 
-// What is known of a group's benefit stays while it is on hold or untracked.
+// What is known of a group's benefit stays while it is on hold or untracked. A pair ends: its blocks must be
+// neighbours.
 void Arbiter::KeepBenefit(std::uint32_t group) {
   BenefitMemory& next = decision_->memory[group].benefit;
   next = state_->groups[group].memory.benefit;
   next.open = false;
+  next.place = 0;
 }
 
 // An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do

@@ -11,10 +11,10 @@ using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
 using Comparison = BenefitMemory::Comparison;
 
-// A block ends after kFewestBursts and kShortestBlockNs, after kMaxBursts, or after kLongestBlockNs.
+// A block ends after kFewestBursts and kShortestBlockNs, with a request after kManyBursts, or after kLongestBlockNs.
 constexpr std::uint16_t kFewestBursts = 2;
 constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
-constexpr std::uint16_t kMaxBursts = 8;
+constexpr std::uint16_t kManyBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
 // Ratios are clipped to this: a block that ends for being clearly slower does not show how much slower.
 constexpr double kMaxRatio = 0.4;  // a logarithm
@@ -51,8 +51,11 @@ Mode CheapestOf(const BenefitMemory& memory) {
 // Counts the present burst, with a deadline as benefit.h says.
 void AddBurst(const BenefitMemory& memory, Block& block) {
   const double in_time_ns = (1 - Benefit::kDeadlineReserve) * static_cast<double>(memory.deadline_ns);
+  const std::uint64_t wanted_ns = std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
   ++block.bursts;
-  block.wanted_ns += std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
+  block.wanted_ns += wanted_ns;
+  block.longest_ns = std::max(block.longest_ns, wanted_ns);
+  block.longest_waits_ns = std::max(block.longest_waits_ns, memory.burst_waits_ns);
 }
 
 double PerLaunch(std::uint64_t ns, const Block& block) {
@@ -72,10 +75,21 @@ double DeadlineRatio(const Block& held, const Block& other) {
   return std::log(each(other) / each(held));
 }
 
+double HostNs(const Block& held, const Block& other) {
+  return static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns);
+}
+
 double WaitsRatio(const Block& held, const Block& other) {
-  const double host = static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns) /
-                      static_cast<double>(held.launches + other.launches);
+  const double host = HostNs(held, other) / static_cast<double>(held.launches + other.launches);
   return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
+}
+
+// Of their longest bursts.
+double LongestRatio(const Block& held, const Block& other, bool reports_waits) {
+  const auto ratio = [](double of, double to) { return std::log((of + 1) / (to + 1)); };
+  if (!reports_waits) return ratio(static_cast<double>(other.longest_ns), static_cast<double>(held.longest_ns));
+  const double host = HostNs(held, other) / (held.bursts + other.bursts);
+  return ratio(host + static_cast<double>(other.longest_waits_ns), host + static_cast<double>(held.longest_waits_ns));
 }
 
 // The present block's busy time; for a client that reports its waits, with the host's speed in the last held block.
@@ -84,6 +98,11 @@ double ComparedNs(const BenefitMemory& memory) {
   if (memory.held_waits_ns == 0 && block.waits_ns == 0) return static_cast<double>(block.busy_ns);
   const double host = static_cast<double>(memory.held_ns) - static_cast<double>(memory.held_waits_ns);
   return host * static_cast<double>(block.launches) + static_cast<double>(block.waits_ns);
+}
+
+// When the present pause becomes too long to count as host time: what follows is another request.
+std::uint64_t RequestEndsAt(const BenefitMemory& memory) {
+  return memory.idle_since_ns + memory.pause_credit_ns;
 }
 
 // The ComparedNs from which the block, with its launches so far, is clearly slower; infinite: not known yet, or its
@@ -98,12 +117,12 @@ double ClearlySlowerAt(const BenefitMemory& memory) {
 
 // Unless clearly slower, a block ends between bursts or in a long one: within a short one, launches are made whose work
 // is not done.
-bool IsOver(const BenefitMemory& memory, bool busy) {
+bool IsOver(const BenefitMemory& memory, bool busy, std::uint64_t now_ns) {
   const Block& block = memory.block;
   if (ComparedNs(memory) > ClearlySlowerAt(memory)) return true;
   if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
-  return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMaxBursts ||
-         block.busy_ns >= kLongestBlockNs;
+  return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) ||
+         (block.bursts >= kManyBursts && now_ns > RequestEndsAt(memory)) || block.busy_ns >= kLongestBlockNs;
 }
 
 // The standard error of the mean of `pairs` values; infinite for fewer than two.
@@ -161,7 +180,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.waits = work.busy && work.waits;
   if (!has_waited && memory.waits) NoteWait(memory);
   if (has_waited && !memory.waits) memory.waits_until_ns = now_ns_;
-  if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
+  if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.mode = memory.settled == Mode::kHeldWide && !IsOfUse(memory, memory.settled) ? Mode::kHeld : memory.settled;
   memory.block = {};
@@ -203,7 +222,9 @@ bool Benefit::Lingers(const BenefitMemory& memory) const {
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
-  const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
+  const bool in_long_request = memory.request_ns >= kShortestBlockNs;
+  const bool at_an_edge =
+      memory.burst_ns == 0 ? memory.request_ns == 0 || in_long_request : memory.burst_ns >= kLongestBlockNs;
   return Measures() && memory.place == 0 && memory.contended && at_an_edge && now_ns_ >= memory.next_trial_ns &&
          CheapestOf(memory) != Mode::kHeld;
 }
@@ -214,7 +235,7 @@ void Benefit::Begin(BenefitMemory& memory) const {
   // Held and trial come first alternately: others catch up in the block after they were held.
   SetMode(memory, memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial);
   // At a burst's beginning its launches so far were counted already, for no block.
-  if (memory.burst_ns == 0 && !memory.skips) memory.block.launches = memory.burst_launches;
+  if (memory.burst_ns == 0 && !memory.skips && !memory.skips_request) memory.block.launches = memory.burst_launches;
 }
 
 // At the beginning of a block.
@@ -223,8 +244,11 @@ void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
     memory.settles_until_ns = now_ns_ + kSettleNs;
     memory.skips = memory.burst_ns < kLongestBlockNs;
   }
-  // The burst that begins now finds no more in flight than a small window allows.
-  if (mode == Mode::kHeldWide) memory.skips = memory.burst_ns < kLongestBlockNs;
+  // What is under way began when others had no more in flight than a small window allows.
+  const bool is_between = memory.idle_since_ns != 0 && now_ns_ > RequestEndsAt(memory);
+  const bool allows_more = AllowanceOf(mode).window_percent > AllowanceOf(Mode::kHeld).window_percent;
+  memory.skips_request = allows_more && !is_between && memory.request_ns < kShortestBlockNs;
+  if (mode == Mode::kHeldWide && !is_between) memory.skips = memory.burst_ns < kLongestBlockNs;
   memory.mode = mode;
 }
 
@@ -236,21 +260,27 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
   memory.seen_ns = now_ns_;
   Block unused;
-  Block& block = memory.skips || now_ns_ <= memory.settles_until_ns ? unused : memory.block;
+  const bool skips = memory.skips || memory.skips_request || now_ns_ <= memory.settles_until_ns;
+  Block& block = skips ? unused : memory.block;
   if (work.busy && memory.idle_since_ns != 0) CountPause(memory, block);
   block.launches += work.launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
     block.busy_ns += passed;
     memory.burst_ns += passed;
-    if (memory.waits) block.waits_ns += passed;
+    memory.request_ns += passed;
+    if (memory.waits) {
+      block.waits_ns += passed;
+      memory.burst_waits_ns += passed;
+    }
     if (memory.contended) {
       block.contended_ns += passed;
       memory.contended_ns += passed;
       if (memory.holds) memory.waited_ns += passed;
     }
-    // A burst may never end.
+    // A burst may never end, and neither may a request.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
+    memory.skips_request = memory.skips_request && memory.request_ns < kShortestBlockNs;
   }
   const bool counts = memory.open && memory.contended;
   if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
@@ -274,15 +304,20 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (memory.idle_since_ns == 0) memory.idle_since_ns = now_ns_;
   memory.pause_credit_ns = std::min(memory.pause_credit_ns + memory.burst_ns / kPausePart, kMaxPauseNs);
   if (memory.burst_launches != 0) AddBurst(memory, block);
-  memory.burst_ns = memory.burst_launches = 0;
+  memory.burst_ns = memory.burst_waits_ns = memory.burst_launches = 0;
   memory.skips = now_ns_ < memory.settles_until_ns;
 }
 
 // A pause ends now. One before a block's first burst does not count, so that both blocks of a pair have as many.
 void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
+  const bool is_over = now_ns_ > RequestEndsAt(memory);
   const std::uint64_t pause_ns = now_ns_ - memory.idle_since_ns;
   memory.idle_since_ns = 0;
-  if (pause_ns > memory.pause_credit_ns) return;
+  if (is_over) {
+    memory.request_ns = 0;
+    memory.skips_request = false;
+    return;
+  }
   memory.pause_credit_ns -= pause_ns;
   if (block.bursts != 0) block.busy_ns += pause_ns;
 }
@@ -335,9 +370,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
-  const float outside =
-      typical - std::clamp(typical, -2 * static_cast<float>(tolerance), 2 * static_cast<float>(tolerance));
-  Average(known.tail, known.tail_variance, outside, weight);
+  Average(known.tail, known.tail_variance, Clip(LongestRatio(held, other, reports_waits)), weight);
   if (reports_waits) {
     known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
     Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
@@ -359,18 +392,19 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   const double tolerance = ToleranceOf(memory, mode);
   if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
-  // Two errors, since few pairs make up the tail.
+  // Two errors, since it is of single bursts.
   const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
+  const double tail_tolerance = kTailFactor * tolerance;
   if (!known.is_known && known.pairs < kPairs) {
     if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance || least_tail > tolerance) return Verdict::kSlower;
+    if (known.typical - 2 * error > tolerance || least_tail > tail_tolerance) return Verdict::kSlower;
     const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
-    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tolerance && is_whole_known;
+    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tail_tolerance && is_whole_known;
     return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
   const bool is_in_force = memory.settled >= mode;
   const double least = known.typical - (is_in_force ? error : 0);
-  return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
+  return least > tolerance || least_tail > tail_tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
 // The cheapest mode known to be good enough.
@@ -433,6 +467,9 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits) {
     next_decision_ns = std::min(next_decision_ns, memory.waits_until_ns + kLingerNs);
+  }
+  if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
+    next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
   }
   if (!Measures() || !open || !memory.contended) return;
   std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;

@@ -17,10 +17,13 @@
 //   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve
 //     (kDeadlineReserve).
 //   - A block is some work in one mode while a less important client has work there: a few bursts, or a tenth of a
-//     second of a long one. A pair is two neighbouring blocks, one held and one in another mode. Only blocks of a pair
-//     are compared: a core's speed and a program's behaviour change by more than the tolerance within seconds.
-//   - A pair gives the logarithm of the other mode's ratio to held. Two averages count: over all pairs, and of what
-//     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
+//     second of a long one. It begins and ends with a request, the bursts between pauses that do not count, if that is
+//     short: what others have in flight delays a request's first burst, which both blocks of a pair must have. A pair
+//     is two neighbouring blocks, one held and one in another mode. Only blocks of a pair are compared: a core's speed
+//     and a program's behaviour change by more than the tolerance within seconds.
+//   - A pair gives the logarithms of the other mode's ratios to held: of all the work, and of the longest burst (the
+//     tail, which may be slower by kTailFactor times the tolerance). Pairs follow one another until the verdict is
+//     clear, kPairs at most.
 //   - `free` is tried first, then what costs others more, until a mode is fast enough. Then the answer, the next
 //     cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group
 //     much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
@@ -81,6 +84,7 @@ class Benefit {
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
+  static constexpr double kTailFactor = 2;
 
   Benefit() = default;
   // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.

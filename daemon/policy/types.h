@@ -100,7 +100,9 @@ struct BenefitMemory {
     std::uint64_t waits_ns = 0;      // of these, while its host waited
     std::uint64_t contended_ns = 0;  // of these, while a less important client had work
     std::uint64_t launches = 0;
-    std::uint64_t wanted_ns = 0;  // of its bursts, as a deadline counts them (benefit.h)
+    std::uint64_t wanted_ns = 0;         // of its bursts, as a deadline counts them (benefit.h)
+    std::uint64_t longest_ns = 0;        // of the wanted time of one burst
+    std::uint64_t longest_waits_ns = 0;  // of the time its host waited in one burst
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -110,7 +112,7 @@ struct BenefitMemory {
     bool is_known = false;  // enough for a verdict
     float typical = 0;
     float typical_variance = 0;
-    float tail = 0;  // of what is outside twice the tolerance
+    float tail = 0;  // of the longest bursts of the blocks
     float tail_variance = 0;
     std::uint32_t whole_pairs = 0;
     float whole = 0;  // of the whole time, whatever its host did
@@ -141,14 +143,17 @@ struct BenefitMemory {
   float cost = 0;     // the part of the time in which others were held for it
   float longest = 1;  // the part of the others' working time in which it was open and contended
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
-  bool skips = false;  // the rest of this burst is in no block: one ended for being slow, or others settle
+  bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
+  bool skips_request = false;  // likewise of this request: it began before others could have more in flight
   Block block;
   Block first;                         // of the pair
   float held_ns = 0;                   // busy time per launch in the last held block; 0: unknown
   float held_waits_ns = 0;             // of that, while its host waited
   std::uint64_t settles_until_ns = 0;  // work until then is in no block
   std::uint64_t burst_ns = 0;          // of the current burst, while it was open
+  std::uint64_t burst_waits_ns = 0;    // of that, while its host waited
   std::uint64_t burst_launches = 0;
+  std::uint64_t request_ns = 0;       // of the bursts since the last pause that did not count, while they were open
   std::uint64_t idle_since_ns = 0;    // since when it is idle; 0: it is busy
   std::uint64_t pause_credit_ns = 0;  // a pause up to this is host time (benefit.h)
   std::uint64_t deadline_ns = 0;      // of a burst, counted from its beginning; 0: none

@@ -51,6 +51,19 @@ TEST_CASE("others run beside an important group unless holding them makes it fas
       {"the same, and it delays a request by a tenth of itself",
        {.launches = 1, .held_us = 700, .beside_us = 7000, .late_for_window = 0.1, .pause_us = 50'000},
        Mode::kHeld},
+      {"sixteen waits a request, of which more in flight delays the first by far, and so all by a little",
+       {.launches = 1,
+        .held_us = 100,
+        .beside_us = 100,
+        .late_for_window = 0.3,
+        .is_late_while_it_waits = true,
+        .waits_held_us = 650,
+        .waits_beside_us = 3000,
+        .waits_then_held_us = 650,
+        .pause_us = 30,
+        .bursts = 16,
+        .rest_us = 80'000},
+       Mode::kWaitsNarrow},
   };
   for (const Row& row : rows) {
     INFO(row.name);

@@ -19,9 +19,10 @@ struct Behaviour {
   double held_us = 100;          // busy time of a launch
   double beside_us = 100;
   double beside_for_window = 0;  // added to beside_us for each µs that others may have in flight
-  // Where others are held: how much a burst is delayed for each µs beyond the usual window that they had in flight when
-  // it began.
+  // Where others are held: how much a request's first burst is delayed for each µs beyond the usual window that
+  // they had in flight when it began.
   double late_for_window = 1;
+  bool is_late_while_it_waits = false;  // the same where others are held only then; else it is in waits_then_held_us
   // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
   // beside it, and if they are held from the beginning of the wait.
   double waits_held_us = 0;
@@ -32,6 +33,8 @@ struct Behaviour {
   double noise = 0.1;  // standard deviation of a burst's duration
   double drift = 0;    // slow change of all durations, over seconds, as on a core whose clock changes
   std::uint64_t pause_us = 300;
+  std::uint32_t bursts = 1;   // of a request
+  std::uint64_t rest_us = 0;  // follows the pause after a request's last burst
 };
 
 struct Core {
@@ -100,7 +103,9 @@ class Pair {
     Important().busy = true;
     Important().busy_since_ns = now_;
     Decide();
-    const double late_us = besides_ ? 0 : behaviour.late_for_window * more_us;
+    const Mode mode = world_.state.groups[0].memory.benefit.mode;
+    const bool is_late = HoldsThroughout(mode) || (IsWhileItWaits(mode) && behaviour.is_late_while_it_waits);
+    const double late_us = is_late && burst_ % behaviour.bursts == 0 ? behaviour.late_for_window * more_us : 0;
     if (behaviour.waits_held_us == 0) Pass(late_us);
     const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
     const double own = core * std::exp(behaviour.noise * normal_(random_));
@@ -121,7 +126,12 @@ class Pair {
     Important().busy = false;
     Important().idle_since_ns = now_;
     Decide();
-    now_ += behaviour.pause_us * kNsPerUs;
+    Idle(behaviour.pause_us);
+    if (++burst_ % behaviour.bursts == 0) Idle(behaviour.rest_us);
+  }
+
+  void Idle(std::uint64_t us) {
+    now_ += us * kNsPerUs;
     if (next_decision_ < now_) Decide();
   }
 
@@ -162,6 +172,7 @@ class Pair {
   std::normal_distribution<double> normal_;
   std::uint64_t now_ = kNow;
   std::uint64_t next_decision_ = kNever;
+  std::uint32_t burst_ = 0;
   bool besides_ = false;
   std::uint32_t window_us_ = 0;  // the other tenant's
   Mode before_ = Mode::kHeld;

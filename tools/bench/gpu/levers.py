@@ -137,7 +137,9 @@ def time_sliced(bench: Bench) -> None:
 
 
 def mps(bench: Bench) -> None:
-    """Without levers: under MPS there are no time slices, because its server is one process to the driver."""
+    """Time slices have no effect: under MPS its server is one process to the driver."""
     with mps_server(bench) as (environment, low):
+        daemons = [bench.daemon(bench.policy("max_concurrent = 0")) for _ in range(2)]
         by_turns(bench, "mps", {"native": (bench.rig(environment), {}), "mps priority": (bench.rig(environment), low)},
-                 {DECIDED: bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))}, low, {})
+                 {"levers": bench.rig(environment, daemons[0]), DECIDED: bench.rig(environment, daemons[1])}, low,
+                 {name: LEVERS[name] for name in bench.options.levers})
