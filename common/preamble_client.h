@@ -2,6 +2,7 @@
 // Thread rule: the thread that owns the socket.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -13,7 +14,7 @@ namespace xschedd {
 
 struct Welcomed {
   PreambleWelcome welcome{};
-  UniqueFd descriptors[kPreambleDescriptors];  // board, ledger, eventfd; invalid: not received
+  std::array<UniqueFd, kPreambleDescriptors> descriptors;  // board, ledger, eventfd; invalid: not received
 };
 
 // The hello that asks for `layout`.

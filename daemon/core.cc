@@ -1,6 +1,7 @@
 #include "daemon/core.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -238,7 +239,7 @@ template <typename Value>
 void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by) {
   journal_.Operation(change.operation, clients, by, OwnerOf(PrincipalOf(by)));
   for (Client* client : clients) {
-    (by.is_admin ? client->*change.of_admin : client->*change.of_owner) = change.value;
+    std::invoke(by.is_admin ? change.of_admin : change.of_owner, *client) = change.value;
     UpdateEffective(*client, change.why + " " + Text(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }

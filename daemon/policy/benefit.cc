@@ -51,11 +51,11 @@ Mode CheapestOf(const BenefitMemory& memory) {
 // Counts the present burst, with a deadline as benefit.h says.
 void AddBurst(const BenefitMemory& memory, Block& block) {
   const double in_time_ns = (1 - Benefit::kDeadlineReserve) * static_cast<double>(memory.deadline_ns);
-  const std::uint64_t wanted_ns = std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
+  const auto wanted = [&](std::uint64_t ns) { return std::max(ns, static_cast<std::uint64_t>(in_time_ns)); };
   ++block.bursts;
-  block.wanted_ns += wanted_ns;
-  block.longest_ns = std::max(block.longest_ns, wanted_ns);
-  block.longest_waits_ns = std::max(block.longest_waits_ns, memory.burst_waits_ns);
+  block.wanted_ns += wanted(memory.burst_ns);
+  // A burst may have begun long before the block.
+  block.longest_ns = std::max(block.longest_ns, wanted(std::min(memory.burst_ns, block.busy_ns)));
 }
 
 double PerLaunch(std::uint64_t ns, const Block& block) {
@@ -75,21 +75,16 @@ double DeadlineRatio(const Block& held, const Block& other) {
   return std::log(each(other) / each(held));
 }
 
-double HostNs(const Block& held, const Block& other) {
-  return static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns);
-}
-
 double WaitsRatio(const Block& held, const Block& other) {
-  const double host = HostNs(held, other) / static_cast<double>(held.launches + other.launches);
+  const double host = static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns) /
+                      static_cast<double>(held.launches + other.launches);
   return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
 }
 
-// Of their longest bursts.
-double LongestRatio(const Block& held, const Block& other, bool reports_waits) {
-  const auto ratio = [](double of, double to) { return std::log((of + 1) / (to + 1)); };
-  if (!reports_waits) return ratio(static_cast<double>(other.longest_ns), static_cast<double>(held.longest_ns));
-  const double host = HostNs(held, other) / (held.bursts + other.bursts);
-  return ratio(host + static_cast<double>(other.longest_waits_ns), host + static_cast<double>(held.longest_waits_ns));
+// Of their longest bursts, with what the host did in them: its own pauses may be longer than all waits.
+double LongestRatio(const Block& held, const Block& other) {
+  return std::log(static_cast<double>(std::max<std::uint64_t>(other.longest_ns, 1)) /
+                  static_cast<double>(std::max<std::uint64_t>(held.longest_ns, 1)));
 }
 
 // The present block's busy time; for a client that reports its waits, with the host's speed in the last held block.
@@ -269,10 +264,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     block.busy_ns += passed;
     memory.burst_ns += passed;
     memory.request_ns += passed;
-    if (memory.waits) {
-      block.waits_ns += passed;
-      memory.burst_waits_ns += passed;
-    }
+    if (memory.waits) block.waits_ns += passed;
     if (memory.contended) {
       block.contended_ns += passed;
       memory.contended_ns += passed;
@@ -304,7 +296,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (memory.idle_since_ns == 0) memory.idle_since_ns = now_ns_;
   memory.pause_credit_ns = std::min(memory.pause_credit_ns + memory.burst_ns / kPausePart, kMaxPauseNs);
   if (memory.burst_launches != 0) AddBurst(memory, block);
-  memory.burst_ns = memory.burst_waits_ns = memory.burst_launches = 0;
+  memory.burst_ns = memory.burst_launches = 0;
   memory.skips = now_ns_ < memory.settles_until_ns;
 }
 
@@ -370,7 +362,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
-  Average(known.tail, known.tail_variance, Clip(LongestRatio(held, other, reports_waits)), weight);
+  Average(known.tail, known.tail_variance, Clip(LongestRatio(held, other)), weight);
   if (reports_waits) {
     known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
     Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),

@@ -100,9 +100,8 @@ struct BenefitMemory {
     std::uint64_t waits_ns = 0;      // of these, while its host waited
     std::uint64_t contended_ns = 0;  // of these, while a less important client had work
     std::uint64_t launches = 0;
-    std::uint64_t wanted_ns = 0;         // of its bursts, as a deadline counts them (benefit.h)
-    std::uint64_t longest_ns = 0;        // of the wanted time of one burst
-    std::uint64_t longest_waits_ns = 0;  // of the time its host waited in one burst
+    std::uint64_t wanted_ns = 0;   // of its bursts, as a deadline counts them (benefit.h)
+    std::uint64_t longest_ns = 0;  // of the wanted time of one burst
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -151,7 +150,6 @@ struct BenefitMemory {
   float held_waits_ns = 0;             // of that, while its host waited
   std::uint64_t settles_until_ns = 0;  // work until then is in no block
   std::uint64_t burst_ns = 0;          // of the current burst, while it was open
-  std::uint64_t burst_waits_ns = 0;    // of that, while its host waited
   std::uint64_t burst_launches = 0;
   std::uint64_t request_ns = 0;       // of the bursts since the last pause that did not count, while they were open
   std::uint64_t idle_since_ns = 0;    // since when it is idle; 0: it is busy

@@ -66,7 +66,7 @@ Outcome<v1::Policy> Set(const v1::SetPolicyRequest& request, AdminClient& client
 Outcome<v1::Policy> Persist(v1::SetPolicyRequest request, AdminClient& client, std::string* path) {
   v1::SetPolicyRequest trial = request;
   trial.set_dry_run(true);
-  if (const Outcome<v1::Policy> may = Set(trial, client); !may) return may;
+  if (Outcome<v1::Policy> may = Set(trial, client); !may) return may;
   const auto config = client.Call(v1::GetConfigRequest());
   if (!config) return tl::unexpected<Failure>(config.error());
   if (config->drop_in_folder().empty()) {

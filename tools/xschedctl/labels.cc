@@ -1,5 +1,7 @@
 #include "tools/xschedctl/labels.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 namespace xschedd::ctl {
@@ -15,7 +17,7 @@ std::map<std::string, std::string> Sorted(const LabelMap& labels) {
 std::string LabelsText(const LabelMap& labels) {
   std::string text;
   for (const auto& [name, value] : Sorted(labels))
-    text += (text.empty() ? "" : ",") + name + "=" + value;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
   return text;
 }
 

@@ -86,7 +86,7 @@ Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolic
     std::string lines;
     for (const auto& [key, value] : values)
       if (key.starts_with(section + ".")) lines += key.substr(section.size() + 1) + " = " + value + "\n";
-    if (!lines.empty()) text += "\n[" + section + "]\n" + lines;
+    if (!lines.empty()) text += fmt::format("\n[{}]\n{}", section, lines);
   }
   return text;
 }

@@ -47,7 +47,8 @@ Group Gpus(const Comparison& comparison) {
            MakeRow("most with a job at a time", "most_used", "", comparison,
                    [](const Way& way) { return static_cast<double>(way.results.most_used_gpus); }),
            MakeRow("needed for the waits of exclusive", "needed", "", comparison, [](const Way& way) {
-             return way.needed_nodes ? *way.needed_nodes * (way.results.gpus / way.results.nodes) : std::nan("");
+             const auto of_a_node = way.results.gpus / way.results.nodes;
+             return way.needed_nodes ? *way.needed_nodes * static_cast<double>(of_a_node) : std::nan("");
            })}};
 }
 

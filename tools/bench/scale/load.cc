@@ -82,7 +82,7 @@ class Load {
                              "no device (scale)"};
       auto client = FakeClient::Connect(options_.runtime_dir, is_top ? kTopPriority : 0, "", where);
       if (!client) return tl::unexpected(client.error());
-      if (const auto made = (*client)->CreateQueues(options_.queues); !made) return made;
+      if (auto made = (*client)->CreateQueues(options_.queues); !made) return made;
       auto simulated = std::make_unique<Simulated>();
       simulated->client = std::move(*client);
       if (is_top) {

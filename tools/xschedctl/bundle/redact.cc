@@ -1,5 +1,7 @@
 #include "tools/xschedctl/bundle/redact.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -85,7 +87,7 @@ std::string Redactor::UnitLine(const std::string& line) {
 std::string Redactor::Text(std::string text) const {
   std::vector<std::pair<std::string, std::string>> pieces;  // text, and its replacement
   for (const auto& [name, value] : environment_) {
-    ReplaceAll(&text, name + "=" + value, name + "=" + std::string(kLeftOut));
+    ReplaceAll(&text, fmt::format("{}={}", name, value), fmt::format("{}={}", name, kLeftOut));
     ReplaceAll(&text, '"' + value + '"', "$" + name);
     pieces.emplace_back(value, "$" + name);
     constexpr char kBetween[] = ":;, ";

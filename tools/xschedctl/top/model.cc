@@ -1,5 +1,7 @@
 #include "tools/xschedctl/top/model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -161,7 +163,7 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
       row.labels = client.claim().name() + '\n';
     }
     for (const auto& [name, value] : client.claim().labels())
-      row.labels += name + '=' + value + '\n';
+      row.labels += fmt::format("{}={}\n", name, value);
     row.command = WithoutFolder(client.command().empty() ? client.exe() : client.command());
     row.state = "no device";
     if (client.devices().empty() && Fits(row, wanted)) rows.push_back(row);
