@@ -9,7 +9,8 @@
 
 namespace xschedd {
 
-inline std::uint64_t MonotonicNs() {
+// In each tracked launch: as a call of its own it is a twentieth of it.
+[[gnu::always_inline]] inline std::uint64_t MonotonicNs() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ull + static_cast<std::uint64_t>(now.tv_nsec);

@@ -125,7 +125,7 @@ struct Submission {
   KernelRef kernel;     // what is launched, for rules by kernel name
   std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: unknown
   void* stop;           // out of submit_begin: the stop event to launch the kernel with; null: a plain launch
-  alignas(std::uint64_t) std::byte core[112];  // the core's own
+  alignas(std::uint64_t) std::byte core[120];  // the core's own
 };
 
 // kQuery, kEventQuery: the call does not wait. No marker is recorded before a query, because it would make the stream

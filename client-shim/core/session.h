@@ -129,16 +129,17 @@ class SessionUse {
     // sees this thread counted, or this thread sees the other session. A Session is never freed, so it does no harm to
     // be counted in one that has ended.
     for (session_ = published.load(); session_ != nullptr; session_ = published.load()) {
-      session_->UsersHere().count.fetch_add(1);
+      users_ = &session_->UsersHere().count;
+      users_->fetch_add(1);
       if (published.load() == session_) return;
-      session_->UsersHere().count.fetch_sub(1);
+      users_->fetch_sub(1);
     }
   }
   // release: whoever sees the session unused also sees all that this thread did with it.
   ~SessionUse() {
-    if (session_ != nullptr) session_->UsersHere().count.fetch_sub(1, std::memory_order_release);
+    if (session_ != nullptr) users_->fetch_sub(1, std::memory_order_release);
   }
-  SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+  SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)), users_(other.users_) {}
   SessionUse& operator=(SessionUse&&) = delete;
 
   // Null: there is no session.
@@ -146,6 +147,7 @@ class SessionUse {
 
  private:
   Session* session_;
+  std::atomic<std::uint32_t>* users_ = nullptr;  // that counts it; unused without a session
 };
 
 // Waits until the gate of `slot` is not held, its lease has ended, or the session has ended. False: `epoch` is no
