@@ -373,10 +373,15 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   Conclude(memory, is_surprise);
 }
 
-// By the whole time, whatever the client reports about waits.
+// By what contains the host's own time: by far more than chance explains.
+bool Benefit::IsSurely(float mean, float variance, std::uint32_t pairs, double tolerance) {
+  return pairs >= kFewestWholePairs && mean - kSureErrors * Error(variance, pairs) > tolerance;
+}
+
+// By the whole time, whatever the client reports about waits, or by the longest bursts.
 bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
-  return known.whole_pairs >= kFewestWholePairs &&
-         known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
+  return IsSurely(known.whole, known.whole_variance, known.whole_pairs, tolerance) ||
+         IsSurely(known.tail, known.tail_variance, known.pairs, kTailFactor * tolerance);
 }
 
 Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
@@ -384,19 +389,17 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   const double tolerance = ToleranceOf(memory, mode);
   if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
-  // Two errors, since it is of single bursts.
-  const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
-  const double tail_tolerance = kTailFactor * tolerance;
   if (!known.is_known && known.pairs < kPairs) {
     if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance || least_tail > tail_tolerance) return Verdict::kSlower;
+    if (known.typical - 2 * error > tolerance) return Verdict::kSlower;
     const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
-    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tail_tolerance && is_whole_known;
+    const bool is_fine =
+        known.typical + 2 * error < tolerance && known.tail < kTailFactor * tolerance && is_whole_known;
     return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
   const bool is_in_force = memory.settled >= mode;
   const double least = known.typical - (is_in_force ? error : 0);
-  return least > tolerance || least_tail > tail_tolerance ? Verdict::kSlower : Verdict::kFine;
+  return least > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
 // The cheapest mode known to be good enough.

@@ -11,7 +11,8 @@
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
-//     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
+//     The whole time counts after all if it is slower by far more than chance explains (kSureErrors), and so do the
+//     longest bursts.
 //   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
 //     of a quarter of its time, up to kMaxPauseNs in all. A longer pause does not count: the program has nothing to do.
 //   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve
@@ -125,6 +126,7 @@ class Benefit {
   void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };
+  static bool IsSurely(float mean, float variance, std::uint32_t pairs, double tolerance);
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;
