@@ -51,11 +51,8 @@ Mode CheapestOf(const BenefitMemory& memory) {
 // Counts the present burst, with a deadline as benefit.h says.
 void AddBurst(const BenefitMemory& memory, Block& block) {
   const double in_time_ns = (1 - Benefit::kDeadlineReserve) * static_cast<double>(memory.deadline_ns);
-  const auto wanted = [&](std::uint64_t ns) { return std::max(ns, static_cast<std::uint64_t>(in_time_ns)); };
   ++block.bursts;
-  block.wanted_ns += wanted(memory.burst_ns);
-  // A burst may have begun long before the block.
-  block.longest_ns = std::max(block.longest_ns, wanted(std::min(memory.burst_ns, block.busy_ns)));
+  block.wanted_ns += std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
 }
 
 double PerLaunch(std::uint64_t ns, const Block& block) {
@@ -79,12 +76,6 @@ double WaitsRatio(const Block& held, const Block& other) {
   const double host = static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns) /
                       static_cast<double>(held.launches + other.launches);
   return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
-}
-
-// Of their longest bursts, with what the host did in them: its own pauses may be longer than all waits.
-double LongestRatio(const Block& held, const Block& other) {
-  return std::log(static_cast<double>(std::max<std::uint64_t>(other.longest_ns, 1)) /
-                  static_cast<double>(std::max<std::uint64_t>(held.longest_ns, 1)));
 }
 
 // The present block's busy time; for a client that reports its waits, with the host's speed in the last held block.
@@ -362,7 +353,9 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
-  Average(known.tail, known.tail_variance, Clip(LongestRatio(held, other)), weight);
+  const float outside =
+      typical - std::clamp(typical, -2 * static_cast<float>(tolerance), 2 * static_cast<float>(tolerance));
+  Average(known.tail, known.tail_variance, outside, weight);
   if (reports_waits) {
     known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
     Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
@@ -373,33 +366,30 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   Conclude(memory, is_surprise);
 }
 
-// By what contains the host's own time: by far more than chance explains.
-bool Benefit::IsSurely(float mean, float variance, std::uint32_t pairs, double tolerance) {
-  return pairs >= kFewestWholePairs && mean - kSureErrors * Error(variance, pairs) > tolerance;
-}
-
-// By the whole time, whatever the client reports about waits, or by the longest bursts.
+// By the whole time, whatever the client reports about waits.
 bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
-  return IsSurely(known.whole, known.whole_variance, known.whole_pairs, tolerance) ||
-         IsSurely(known.tail, known.tail_variance, known.pairs, kTailFactor * tolerance);
+  return known.whole_pairs >= kFewestWholePairs &&
+         known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
 }
 
 Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
+  if (mode == Mode::kHeld) return Verdict::kFine;  // the others are compared with it
   const Comparison& known = memory.Of(mode);
   const double tolerance = ToleranceOf(memory, mode);
   if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
+  // Two errors, since few pairs make up the tail.
+  const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
   if (!known.is_known && known.pairs < kPairs) {
     if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance) return Verdict::kSlower;
+    if (known.typical - 2 * error > tolerance || least_tail > tolerance) return Verdict::kSlower;
     const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
-    const bool is_fine =
-        known.typical + 2 * error < tolerance && known.tail < kTailFactor * tolerance && is_whole_known;
+    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tolerance && is_whole_known;
     return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
   const bool is_in_force = memory.settled >= mode;
   const double least = known.typical - (is_in_force ? error : 0);
-  return least > tolerance ? Verdict::kSlower : Verdict::kFine;
+  return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
 // The cheapest mode known to be good enough.

@@ -11,8 +11,7 @@
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
-//     The whole time counts after all if it is slower by far more than chance explains (kSureErrors), and so do the
-//     longest bursts.
+//     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
 //   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
 //     of a quarter of its time, up to kMaxPauseNs in all. A longer pause does not count: the program has nothing to do.
 //   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve
@@ -22,9 +21,8 @@
 //     short: what others have in flight delays a request's first burst, which both blocks of a pair must have. A pair
 //     is two neighbouring blocks, one held and one in another mode. Only blocks of a pair are compared: a core's speed
 //     and a program's behaviour change by more than the tolerance within seconds.
-//   - A pair gives the logarithms of the other mode's ratios to held: of all the work, and of the longest burst (the
-//     tail, which may be slower by kTailFactor times the tolerance). Pairs follow one another until the verdict is
-//     clear, kPairs at most.
+//   - A pair gives the logarithm of the other mode's ratio to held. Two averages count: over all pairs, and of what
+//     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
 //   - `free` is tried first, then what costs others more, until a mode is fast enough. Then the answer, the next
 //     cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group
 //     much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
@@ -85,7 +83,6 @@ class Benefit {
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
-  static constexpr double kTailFactor = 2;
 
   Benefit() = default;
   // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.
@@ -126,7 +123,6 @@ class Benefit {
   void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };
-  static bool IsSurely(float mean, float variance, std::uint32_t pairs, double tolerance);
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;

@@ -100,8 +100,7 @@ struct BenefitMemory {
     std::uint64_t waits_ns = 0;      // of these, while its host waited
     std::uint64_t contended_ns = 0;  // of these, while a less important client had work
     std::uint64_t launches = 0;
-    std::uint64_t wanted_ns = 0;   // of its bursts, as a deadline counts them (benefit.h)
-    std::uint64_t longest_ns = 0;  // of the wanted time of one burst
+    std::uint64_t wanted_ns = 0;  // of its bursts, as a deadline counts them (benefit.h)
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -111,7 +110,7 @@ struct BenefitMemory {
     bool is_known = false;  // enough for a verdict
     float typical = 0;
     float typical_variance = 0;
-    float tail = 0;  // of the longest bursts of the blocks
+    float tail = 0;  // of what is outside twice the tolerance
     float tail_variance = 0;
     std::uint32_t whole_pairs = 0;
     float whole = 0;  // of the whole time, whatever its host did

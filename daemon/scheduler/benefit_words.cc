@@ -11,20 +11,12 @@ namespace {
 
 using Mode = policy::BenefitMemory::Mode;
 
-// "at least 31 %": a clearly slower block ends at once, so a large figure is a lower bound.
-std::string Percent(float ratio) {
-  return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(ratio) ? "at least " : "",
-                     std::max(policy::SlowerPercent(ratio), 0.0));
-}
-
-// How much slower the mode is than held: "3 %", or "3 % (its longest bursts 31 %)" where these decide.
+// How much slower the mode is than held: "31 %", by the mean or the tail, whichever is larger. A clearly slower block
+// ends at once, so a large figure is a lower bound.
 std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
-  const policy::BenefitMemory::Comparison& known = memory.Of(mode);
-  const std::string mean = Percent(known.typical);
-  const bool tail_decides = known.tail > policy::Benefit::kTailFactor * std::max(known.typical, 0.0F);
-  return tail_decides && !policy::Benefit::IsLowerBound(known.typical)
-             ? fmt::format("{} (its longest bursts {})", mean, Percent(known.tail))
-             : mean;
+  const float decisive = std::max(memory.Of(mode).typical, memory.Of(mode).tail);
+  return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(decisive) ? "at least " : "",
+                     std::max(policy::SlowerPercent(decisive), 0.0));
 }
 
 }  // namespace

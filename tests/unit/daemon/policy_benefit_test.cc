@@ -51,11 +51,11 @@ TEST_CASE("others run beside an important group unless holding them makes it fas
       {"the same, and it delays a request by a tenth of itself",
        {.launches = 1, .held_us = 700, .beside_us = 7000, .late_for_window = 0.1, .pause_us = 50'000},
        Mode::kHeld},
-      {"sixteen waits a request, of which more in flight delays the first by far, and so all by a little",
+      {"sixteen waits a request, of which more in flight delays the first",
        {.launches = 1,
         .held_us = 100,
         .beside_us = 100,
-        .late_for_window = 0.3,
+        .late_for_window = 0.6,
         .is_late_while_it_waits = true,
         .waits_held_us = 650,
         .waits_beside_us = 3000,
@@ -63,7 +63,7 @@ TEST_CASE("others run beside an important group unless holding them makes it fas
         .pause_us = 30,
         .bursts = 16,
         .rest_us = 80'000},
-       Mode::kWaitsNarrow},
+       Mode::kWaitsWider},
   };
   for (const Row& row : rows) {
     INFO(row.name);
