@@ -9,7 +9,7 @@
 
 namespace xschedd {
 
-// In each tracked launch: as a call of its own it is a twentieth of it.
+// In line, because each tracked launch reads it.
 [[gnu::always_inline]] inline std::uint64_t MonotonicNs() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

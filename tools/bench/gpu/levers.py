@@ -139,7 +139,6 @@ def time_sliced(bench: Bench) -> None:
 def mps(bench: Bench) -> None:
     """Time slices have no effect: under MPS its server is one process to the driver."""
     with mps_server(bench) as (environment, low):
-        daemons = [bench.daemon(bench.policy("max_concurrent = 0")) for _ in range(2)]
         by_turns(bench, "mps", {"native": (bench.rig(environment), {}), "mps priority": (bench.rig(environment), low)},
-                 {"levers": bench.rig(environment, daemons[0]), DECIDED: bench.rig(environment, daemons[1])}, low,
-                 {name: LEVERS[name] for name in bench.options.levers})
+                 {way: bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0"))) for way in ("levers", DECIDED)},
+                 low, {name: LEVERS[name] for name in bench.options.levers})
