@@ -15,6 +15,7 @@
 #include <string>
 
 #include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/notified.h"
 
 using namespace xschedd;
@@ -41,6 +42,26 @@ std::string WhatIsTaken(const Handed& handed) {
   return taken.has_value() ? std::to_string(taken->size()) : "refused";
 }
 
+// While it lives, descriptor 3, the first that a service manager passes, is the test's: closed at first.
+class FirstPassed {
+ public:
+  FirstPassed() : flags_(::fcntl(kNumber, F_GETFD)), before_(::fcntl(kNumber, F_DUPFD_CLOEXEC, 100)) {
+    ::close(kNumber);
+  }
+  ~FirstPassed() {
+    ::close(kNumber);
+    if (before_.IsValid()) ::dup3(before_.Get(), kNumber, (flags_ & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+  }
+  FirstPassed(const FirstPassed&) = delete;
+  FirstPassed& operator=(const FirstPassed&) = delete;
+
+  static constexpr int kNumber = 3;
+
+ private:
+  const int flags_;
+  const UniqueFd before_;
+};
+
 ino_t Inode(int fd) {
   struct stat status {};
   REQUIRE(::fstat(fd, &status) == 0);
@@ -58,6 +79,24 @@ TEST_CASE("descriptors are taken only by the named process, one per name") {
   CHECK(WhatIsTaken({self, "-1", "a"}) == "refused");
   CHECK(WhatIsTaken({self, "2", "a"}) == "refused");
   CHECK(WhatIsTaken({self, "1", "a:b"}) == "refused");
+}
+
+TEST_CASE("without names, descriptors are called unknown, as sd_listen_fds_with_names(3) calls them") {
+  const FirstPassed first;
+  Say("LISTEN_PID", std::to_string(::getpid()));
+  CHECK(TakePassedDescriptors()->empty());  // no number
+  const auto take_one = [] {
+    Say("LISTEN_PID", std::to_string(::getpid()));
+    Say("LISTEN_FDS", "1");
+    return TakePassedDescriptors();
+  };
+  CHECK(take_one().error().what == "cannot take the descriptors that systemd passed: Bad file descriptor");
+  REQUIRE(::dup2(STDERR_FILENO, FirstPassed::kNumber) == FirstPassed::kNumber);
+  const auto taken = take_one();
+  REQUIRE(taken.has_value());
+  REQUIRE(taken->size() == 1);
+  CHECK(taken->front().name == "unknown");
+  CHECK(::fcntl(taken->front().fd.Get(), F_GETFD) == FD_CLOEXEC);
 }
 
 TEST_CASE("the watchdog interval is taken once, by the named process or by any") {
@@ -126,6 +165,11 @@ TEST_CASE("a missing or dead service manager is just an error") {
   ::unsetenv("NOTIFY_SOCKET");
   const test::Notified manager(nullptr);
   const auto socket = NotifySocket::FromEnvironment();
+  CHECK(socket->Send("READY=1", std::vector<UniqueFd>(254)) == E2BIG);  // more than a message carries
+  {
+    const test::FewDescriptors none(0);
+    CHECK(socket->Send("READY=1", {}) == EMFILE);
+  }
   CHECK(socket->Send("READY=1", {}) == 0);
   CHECK(manager.Said() == std::vector<std::string>{"READY=1"});
 }

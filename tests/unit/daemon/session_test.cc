@@ -151,8 +151,21 @@ TEST_CASE("a client is told the priority of its hardware queues when it changes,
   world.Receive(report);
   CHECK(QueuePriorityText(client, settings) ==
         "queue priority high on 1 of 4 hardware queues: the runtime refuses it on the others");
+  const std::uint64_t refused = world.core.RefusedTotal();
+  world.Receive(report);  // the same again is reported once
+  CHECK(world.core.RefusedTotal() == refused);
+  for (const auto& [priority, kept] : {std::pair(v1::QUEUE_PRIORITY_LOW, policy::QueuePriority::kLow),
+                                       std::pair(v1::QUEUE_PRIORITY_UNSPECIFIED, policy::QueuePriority::kProgram)}) {
+    queues.set_priority(priority);
+    queues.set_in_force(4);
+    world.Receive(report);
+    CHECK(client.queue_priority.priority == kept);
+  }
   client.runtime = "CUDA 13.0";
   CHECK(QueuePriorityText(client, settings).empty());
+  queues.set_in_force(0);
+  world.Receive(report);  // nothing to say of it
+  CHECK(world.core.RefusedTotal() == refused);
 }
 
 TEST_CASE("a session on a closed connection ends, whenever that is noticed") {
