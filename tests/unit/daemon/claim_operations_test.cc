@@ -1,5 +1,5 @@
-// The calls about claims, as the Admin service makes them: who may, what is refused, what is answered. How clients follow
-// claims is tested in claim_clients_test.cc.
+// The calls about claims, as the Admin service makes them: who may, what is refused, what is answered. How clients
+// follow claims is tested in claim_clients_test.cc.
 #include <unistd.h>
 
 #include <string>
