@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
@@ -160,4 +161,29 @@ TEST_CASE("a link in place of the folder of all claims is refused") {
   CHECK(!world.sockets->Open(Socketed("one", 1)));
   world.sockets->RemoveUnclaimed();
   CHECK(fs::is_empty(world.folder.Path() + "/elsewhere"));
+}
+
+TEST_CASE("a claim that gets no socket, for lack of descriptors or of the folder, can be put again") {
+  Sockets world;
+  world.sockets->RemoveUnclaimed();  // before there is a folder
+  // At the runtime folder, at that of all claims, at the socket.
+  for (const rlim_t more : {0, 1, 2}) {
+    test::FewDescriptors few(more);
+    const auto opened = world.sockets->Open(Socketed("one", 1));
+    few.End();
+    REQUIRE(!opened);
+    CHECK(opened.error().what.ends_with("Too many open files"));
+    CHECK(!ConnectAt(world.Path("one") + "/client.sock").IsValid());
+  }
+  REQUIRE(world.sockets->Open(Socketed("one", 1)));
+  CHECK(ConnectAt(world.Path("one") + "/client.sock").IsValid());
+  {
+    const test::FewDescriptors none(0);
+    world.sockets->Close(Socketed("one", 1));  // its folder stays, for the next daemon to remove
+  }
+  CHECK(fs::exists(world.Path("one")));
+  world.sockets->RemoveUnclaimed();
+  CHECK(!fs::exists(world.Path("one")));
+  fs::remove_all(world.folder.Path());
+  CHECK(world.sockets->Open(Socketed("one", 1)).error().what.ends_with("No such file or directory"));
 }
