@@ -68,7 +68,7 @@ XSCHEDD_API const char* xschedd_result_text(int result) {
     case XSCHEDD_ERROR_NOT_CONNECTED:
       return "there is no session with the daemon; start xschedd, and use the GPU first";
     case XSCHEDD_ERROR_INERT:
-      return "this process is not scheduled; xschedctl doctor --pid says why";
+      return "this process is not scheduled; xschedctl doctor PID says why";
     case XSCHEDD_ERROR_NO_SHIM:
       return "no shim is preloaded; start the program with xschedctl run";
     case XSCHEDD_ERROR_TOO_LATE:

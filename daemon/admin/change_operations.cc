@@ -183,7 +183,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     return Denied(core_, by,
                   "pid " + pid +
                       " is held by an administrator, and only an administrator can release it; ask one to run "
-                      "xschedctl release --pid " +
+                      "xschedctl release " +
                       pid);
   }
   response.set_left_out(selected.left_out);

@@ -73,7 +73,7 @@ class Remedies {
                 names_other ? fmt::format("let it run beside pid {} as its equal", reason.pid) : "raise its priority");
         if (names_other && IsLive(reason.pid)) {
           Add(fmt::format("or lower pid {} to its priority{}", reason.pid, ByAdmin()),
-              fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
+              fmt::format("xschedctl set {} --priority {}", reason.pid, subject_.effective.priority));
         }
         Tune(fmt::format("or give held clients more of each second, in turns (guard_ms_per_s={})",
                          settings_.guard_ms_per_s),
@@ -130,8 +130,8 @@ class Remedies {
   void Tune(const std::string& text, std::string command) { Add(text + ByAdmin(), std::move(command)); }
 
   // A command about the client itself, if it is live.
-  void Self(const std::string& text, const std::string& verb) {
-    if (subject_.ended_ns == 0) Add(text, fmt::format("xschedctl {} --pid {}", verb, subject_.identity.pid));
+  void Self(const std::string& text, const std::string& verb, const std::string& options = "") {
+    if (subject_.ended_ns == 0) Add(text, fmt::format("xschedctl {} {}{}", verb, subject_.identity.pid, options));
   }
 
   bool IsLive(std::uint64_t pid) const { return !context_.registry.FindPid(pid).empty(); }
@@ -149,7 +149,7 @@ class Remedies {
     const ClaimPtr& claim = subject_.effective.claim;
     if (claim != nullptr && (claim->priority || claim->ceiling.value_or(kPriorityMax) < priority)) {
       if (subject_.ended_ns != 0) Add(fmt::format("{}: change the priority of {}", text, ClaimText(*claim)), "");
-      Self(text + ByAdmin(), fmt::format("set --priority {}", priority));
+      Self(text + ByAdmin(), "set", fmt::format(" --priority {}", priority));
     } else if (!ceiling && !(claim != nullptr && claim->ceiling) && own.priority < priority) {
       if (subject_.ended_ns != 0) {
         Add(fmt::format("{}: give uid {} a [[ceiling]] of {} in the configuration{}, then start the next one with "
@@ -157,12 +157,12 @@ class Remedies {
                         text, uid, priority, ByAdmin(), priority),
             "xschedctl reload");
       } else {
-        Self(text + ByAdmin(), fmt::format("set --priority {}", priority));
+        Self(text + ByAdmin(), "set", fmt::format(" --priority {}", priority));
       }
     } else if (subject_.ended_ns != 0) {
       Add(fmt::format("start the next one with xschedctl run --priority {}", priority), "");
     } else {
-      Self(text, fmt::format("set --priority {}", priority));
+      Self(text, "set", fmt::format(" --priority {}", priority));
     }
   }
 
@@ -174,7 +174,7 @@ class Remedies {
     if (subject_.ended_ns != 0) {
       Add(fmt::format("start the next one with xschedctl run --weight {}", weight), "");
     } else {
-      Self(text, fmt::format("set --weight {}", weight));
+      Self(text, "set", fmt::format(" --weight {}", weight));
     }
   }
 

@@ -1,4 +1,4 @@
-"""The findings of `xschedctl doctor --pid` about real clients."""
+"""The findings of `xschedctl doctor PID` about real clients."""
 
 import json
 import unittest

@@ -87,7 +87,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                {.header = "SOURCE", .rank = 3},
                                {.header = "DEVICE", .rank = 2},
                                {.header = "STATE"},
-                               {.header = "WAITS-FOR", .rank = 6},
+                               {.header = "WAITS-FOR", .rank = 2},
                                {.header = "HELD", .right = true, .rank = 1},
                                {.header = "GPU-TIME", .right = true, .rank = 1},
                                {.header = "GPU", .right = true, .rank = 4},
@@ -170,7 +170,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
           ? "observing only ([daemon] enforce = false): no client is held; HELD is what would have been\n"
           : "";
   const MemoryNotes notes = memory == nullptr ? MemoryNotes() : NotesOn(answer, *memory);
-  const std::string_view source = notes.any_counted && style.header ? kCountedNote : "";
+  const std::string_view source = notes.any_counted && style.header && table.Shows("MEMORY", style) ? kCountedNote : "";
   return table.Render(style) + LeftOutNote(answer.left_out(), "not shown") + std::string(not_seen) +
          std::string(notice) + std::string(source) + notes.differences;
 }

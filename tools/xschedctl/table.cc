@@ -74,6 +74,13 @@ Table::Layout Table::Fit(const TextStyle& style) const {
   return {std::move(widths), std::move(shown)};
 }
 
+bool Table::Shows(std::string_view header, const TextStyle& style) const {
+  const Layout layout = Fit(style);
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c].header == header) return layout.shown[c];
+  return false;
+}
+
 std::string Table::Render(const TextStyle& style) const {
   const Layout layout = Fit(style);
   std::string text;

@@ -35,6 +35,8 @@ class Table {
   void Paint(std::size_t column, Colour colour);
   // Lines end in '\n' without blanks before it.
   std::string Render(const TextStyle& style) const;
+  // Whether Render shows the column `header`: there may be no room for it.
+  bool Shows(std::string_view header, const TextStyle& style) const;
 
  private:
   struct Layout {

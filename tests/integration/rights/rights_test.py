@@ -288,7 +288,7 @@ priority = 7
         self.assertEqual(self.call("Hold", selector, uid=0, on="admin").status, OK)
         refused = self.call("Release", selector, uid=ALICE)
         self.assertEqual(refused.status, PERMISSION_DENIED)
-        self.assertIn(f"ask one to run xschedctl release --pid {pid}", refused.text)
+        self.assertIn(f"ask one to run xschedctl release {pid}", refused.text)
         # Both: the owner ends its own hold, and is told that the other stays.
         self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
         answer = self.call("Release", selector, uid=ALICE)

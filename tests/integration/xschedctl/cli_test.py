@@ -177,7 +177,7 @@ class OnTerminal(WithDaemon):
         # A path is not broken, and its length depends on the build folder.
         self.assertLessEqual(max(len(line) for line in doctor if self.folder not in line and "/lib" not in line), 100)
         self.assertIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="220")[1])
-        self.assertNotIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="80")[1])
+        self.assertNotIn("SOURCE", self.on_terminal("ps", NO_COLOR="1", COLUMNS="80")[1])
         self.assertIn("WAITS-FOR", self.ctl("ps", COLUMNS="80").stdout)
 
     def test_long_answers_go_through_a_pager(self):

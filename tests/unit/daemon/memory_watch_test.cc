@@ -228,7 +228,7 @@ TEST_CASE("of a process's own limit and that of the daemon the smaller one is sh
   const Attachment& at = MemoryWorld::At(*one);
   one->ledger->SetMemory(0, 3 * kGiB, 0);
   CHECK(MemoryText(at) == "it has 3.00 GiB here, and may have 24.0 GiB: by a rule of the configuration");
-  CHECK(MemoryRemedy(at) == "`xschedctl set --memory SIZE --pid 1` gives it more, or have it allocate less");
+  CHECK(MemoryRemedy(at) == "`xschedctl set 1 --memory SIZE` gives it more, or have it allocate less");
   one->client->own_memory_limit = 8 * kGiB;
   CHECK(MemoryText(at) == "it has 3.00 GiB here, and may have 8.00 GiB: its process's own limit (XSCHEDD_MEMORY)");
   CHECK(MemoryRemedy(at) == "start it with a larger `xschedctl run --memory`, or have it allocate less");

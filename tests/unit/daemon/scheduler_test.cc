@@ -91,7 +91,7 @@ TEST_CASE("gates follow transitions, and the daemon measures held time") {
   CHECK(account.phase_ns[static_cast<std::size_t>(Phase::kRunning)] == 5 * policy::kNsPerMs);
   CHECK(account.phase_ns[static_cast<std::size_t>(Phase::kIdle)] == policy::kNsPerS);
   REQUIRE(!explanation.remedies.empty());
-  CHECK(explanation.remedies[0].command == "xschedctl set --priority 50 --pid 2");
+  CHECK(explanation.remedies[0].command == "xschedctl set 2 --priority 50");
   // Spans and totals are more than a second old, except for the part that a bucket spreads.
   CHECK(Explain(world, *low, 1).spans.empty());
 }

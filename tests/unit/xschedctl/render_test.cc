@@ -223,7 +223,7 @@ TEST_CASE("explain shows times, causes, the last holds and remedies") {
   cause.set_longest_ns(10'000'000);
   auto& remedy = *answer.add_remedies();
   remedy.set_text("let it run beside pid 8 as its equal");
-  remedy.set_command("xschedctl set --priority 50 --pid 7");
+  remedy.set_command("xschedctl set 7 --priority 50");
   for (std::uint64_t i = 0; i < 16; ++i) {
     auto& span = *answer.add_held();
     span.set_start_ns(i * 20'000'000);
@@ -240,13 +240,13 @@ TEST_CASE("explain shows times, causes, the last holds and remedies") {
   // The last one began at 300 ms.
   CHECK(text.find("1.01 s  10.0 ms          pid 8 (priority 50) is busy\n(8 earlier") != std::string::npos);
   CHECK(text.find("(8 earlier ones: see --json)") != std::string::npos);
-  CHECK(text.find("what to do:\n  let it run beside pid 8 as its equal\n      xschedctl set --priority 50 --pid 7\n") !=
+  CHECK(text.find("what to do:\n  let it run beside pid 8 as its equal\n      xschedctl set 7 --priority 50\n") !=
         std::string::npos);
   const Json json = ToJson(7, answer);
   CHECK(json["held"].size() == 16);
   CHECK(json["causes"][0]["count"] == 25);
   CHECK(json["devices"][0]["gpu_level_ns"] == 800'000'000);
-  CHECK(json["remedies"][0]["command"] == "xschedctl set --priority 50 --pid 7");
+  CHECK(json["remedies"][0]["command"] == "xschedctl set 7 --priority 50");
 }
 
 TEST_CASE("unknown values from a newer daemon are shown as unknown") {

@@ -32,6 +32,10 @@ TEST_CASE("a narrow terminal first costs the flexible column, then the least imp
   CHECK(SampleTable().Render({.width = 30, .header = false}) ==
         "4711  1.50 ms  python3 train.+\n"
         "  12      0 s  vllm\n");
+  CHECK(SampleTable().Shows("GROUP", {.width = 45}));
+  CHECK_FALSE(SampleTable().Shows("GROUP", {.width = 30}));
+  CHECK(SampleTable().Shows("HELD", {.width = 30}));
+  CHECK_FALSE(SampleTable().Shows("NONE", {}));
   // Columns without a rank stay, however narrow the terminal is.
   CHECK(SampleTable().Render({.width = 5, .header = false}) ==
         "4711  python3 tra+\n"

@@ -54,7 +54,7 @@ Findings CheckDevices(const Facts& facts) {
       all += (all.empty() ? "" : "; ") + device;
     findings.push_back(Warning(
         "clients use " + all + ", but no GPU device file is here: a software GPU, or a GPU of another container",
-        "check one of them with --pid, or give this container the devices"));
+        "check one of them by its pid, or give this container the devices"));
   }
   if (findings.empty()) {
     findings.push_back(Warning("no GPU: neither /dev/kfd nor /dev/nvidiactl is there",

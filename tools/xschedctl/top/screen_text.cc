@@ -70,7 +70,7 @@ Table MakeTable(const std::vector<TopRow>& rows, TopSort sort, bool reverse) {
   std::vector<Column> columns({number("PID", 7, 0), number("UID", 5, 7), number("PRIO", 5, 0), number("WEIGHT", 6, 8),
                                word("STATE", 9, 0), number("GPU", 7, 0), number("SHARE", 7, 3), number("HELD", 7, 0),
                                number("P99-HOLD", 9, 1), number("LAUNCH/S", 9, 2), number("IN-FL", 6, 4),
-                               word("DEVICE", 12, 5), word("WAITS-FOR", 11, 6), word("GROUP", 8, 9),
+                               word("DEVICE", 12, 5), word("WAITS-FOR", 11, 3), word("GROUP", 8, 9),
                                Column{.header = header("COMMAND", 8, false), .flexible = true}});
   const bool any_limit = std::any_of(rows.begin(), rows.end(), [](const TopRow& row) { return row.memory_limit != 0; });
   const bool any_claim = std::any_of(rows.begin(), rows.end(), [](const TopRow& row) { return !row.claim.empty(); });
