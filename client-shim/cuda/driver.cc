@@ -102,13 +102,14 @@ void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags) {
   return found;
 }
 
-FrontEnd g_front_end = {"CUDA",
-                        kEntryNames,
-                        kEntryCount,
-                        ResolveDriver,
-                        MakeVendor,
-                        PointAt,
-                        {MayBeOurs, IsEntry, WrapperByName, Exports, IsDriverCode},
-                        {0}};
+FrontEnd g_front_end = {
+    .name = "CUDA",
+    .entry_names = &kEntryNames,
+    .prepare = ResolveDriver,
+    .make_vendor = MakeVendor,
+    .point_at = PointAt,
+    .exposed = {MayBeOurs, IsEntry, WrapperByName, Exports, IsDriverCode},
+    .devices_seen = {0},
+};
 
 }  // namespace xschedd::shim::cuda

@@ -3,8 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client-shim/stub/entry_names.h"
-
 namespace xschedd::shim::cuda {
 namespace {
 
@@ -28,15 +26,18 @@ size_t PlainLength(const char* name, bool* per_thread) {
 }  // namespace
 
 // clang-format off
-const char* const kEntryNames[kEntryCount] = {
+constexpr char kText[] =
 #define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
-#define XS_EACH(name, ...) #name,
+#define XS_EACH(name, ...) #name "\0"
 #include "client-shim/stub/each_entry_point.inc"
-};
+    ;
+constexpr auto kOffsets = OffsetsOf<kEntryCount>(kText);
+static_assert(kEntryCount <= kMaxEntries);
+const EntryNames kEntryNames = {kText, kOffsets.data(), kEntryCount};
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  return IndexOfName(kEntryNames, kEntryCount, name);
+  return IndexOfName(kEntryNames, name);
 }
 
 uint32_t EntryByVersion(const char* name, int version, bool per_thread) {

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "client-shim/stub/entry_names.h"
+
 namespace xschedd::shim::cuda {
 
 // clang-format off
@@ -18,7 +20,7 @@ enum Entry : uint32_t {
 // The CUDA version that entry_points.def was written from.
 inline constexpr int kNewestKnown = 13000;
 
-extern const char* const kEntryNames[kEntryCount];
+extern const EntryNames kEntryNames;
 
 // The entry exported as `name`, or kEntryCount.
 uint32_t EntryByName(const char* name);

@@ -1,15 +1,16 @@
 #include "client-shim/hip/entry_points.h"
 
-#include "client-shim/stub/entry_names.h"
-
 namespace xschedd::shim::hip {
 
 // clang-format off
-const char* const kEntryNames[kEntryCount] = {
+constexpr char kText[] =
 #define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
-#define XS_EACH(name, ...) #name,
+#define XS_EACH(name, ...) #name "\0"
 #include "client-shim/stub/each_entry_point.inc"
-};
+    ;
+constexpr auto kOffsets = OffsetsOf<kEntryCount>(kText);
+static_assert(kEntryCount <= kMaxEntries);
+const EntryNames kEntryNames = {kText, kOffsets.data(), kEntryCount};
 
 const int16_t kTableIndex[kEntryCount] = {
 #define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
@@ -19,7 +20,7 @@ const int16_t kTableIndex[kEntryCount] = {
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  return IndexOfName(kEntryNames, kEntryCount, name);
+  return IndexOfName(kEntryNames, name);
 }
 
 }  // namespace xschedd::shim::hip

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "client-shim/stub/entry_names.h"
+
 namespace xschedd::shim::hip {
 
 inline constexpr int kNoIndex = -1;
@@ -17,7 +19,7 @@ enum Entry : uint32_t {
 };
 // clang-format on
 
-extern const char* const kEntryNames[kEntryCount];
+extern const EntryNames kEntryNames;
 extern const int16_t kTableIndex[kEntryCount];
 
 // The entry of that name, or kEntryCount.

@@ -188,13 +188,14 @@ void PatchTable(void* table) {
   if (is_other) ReportSecondRuntime();
 }
 
-FrontEnd g_front_end = {"HIP",
-                        kEntryNames,
-                        kEntryCount,
-                        PrepareRuntime,
-                        MakeVendor,
-                        PointAt,
-                        {MayBeOurs, IsEntry, WrapperByName, Exports, IsRuntimeCode},
-                        {0}};
+FrontEnd g_front_end = {
+    .name = "HIP",
+    .entry_names = &kEntryNames,
+    .prepare = PrepareRuntime,
+    .make_vendor = MakeVendor,
+    .point_at = PointAt,
+    .exposed = {MayBeOurs, IsEntry, WrapperByName, Exports, IsRuntimeCode},
+    .devices_seen = {0},
+};
 
 }  // namespace xschedd::shim::hip

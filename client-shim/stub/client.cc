@@ -135,11 +135,14 @@ const ClientTable* StartLibrary(const FrontEnd& front_end, const Library& librar
   pthread_mutex_lock(&g_group_lock);
   g_is_group_used = true;
   pthread_mutex_unlock(&g_group_lock);
+  static const char* names[kMaxEntries];
+  for (uint32_t entry = 0; entry < front_end.entry_names->count; ++entry)
+    names[entry] = (*front_end.entry_names)[entry];
   static StubTable stub;
   stub = StubTable{kInterfaceVersion,
                    front_end.make_vendor(),
-                   front_end.entry_names,
-                   front_end.entry_count,
+                   names,
+                   front_end.entry_names->count,
                    front_end.devices_seen.load(std::memory_order_relaxed),  // relaxed: a set that only grows
                    SetSummary,
                    RealFindObject(),

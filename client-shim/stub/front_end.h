@@ -10,14 +10,14 @@
 #include <atomic>
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/entry_names.h"
 #include "client-shim/stub/exposed.h"
 
 namespace xschedd::shim {
 
 struct FrontEnd {
   const char* name;  // "HIP", for messages
-  const char* const* entry_names;
-  uint32_t entry_count;
+  const EntryNames* entry_names;
 
   // Finds the runtime and every way into it. False: none is loaded. May be called by several threads at once.
   bool (*prepare)();
