@@ -413,8 +413,10 @@ Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
 }
 
 // The candidate until it is known; then candidate, answer and cheapest in rotation. The cheapest shows best that a
-// program has changed.
+// program has changed. An answer that was not measured yet comes first: it is in force, and if it is wrong, it costs
+// the group something until that is known.
 Mode Benefit::NextTrial(const BenefitMemory& memory) const {
+  if (IsOfUse(memory, memory.settled) && VerdictOf(memory, memory.settled) == Verdict::kUnknown) return memory.settled;
   const Mode answer = AnswerOf(memory);
   const Mode candidate = CandidateOf(memory, answer);
   if (VerdictOf(memory, candidate) == Verdict::kUnknown) return candidate;

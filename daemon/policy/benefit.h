@@ -23,7 +23,8 @@
 //     and a program's behaviour change by more than the tolerance within seconds.
 //   - A pair gives the logarithm of the other mode's ratio to held. Two averages count: over all pairs, and of what
 //     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
-//   - `free` is tried first, then what costs others more, until a mode is fast enough. Then the answer, the next
+//   - An answer that is in force without being known, since the group has connected again or others have come, is tried
+//     first. Else `free` is, then what costs others more, until a mode is fast enough. Then the answer, the next
 //     cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group
 //     much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.

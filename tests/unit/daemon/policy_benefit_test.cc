@@ -327,6 +327,19 @@ TEST_CASE("a wide window between bursts ends once bursts have gaps") {
   CHECK(pair.Settled() == Mode::kHeld);
 }
 
+TEST_CASE("an answer from before is tried first, so that a wrong one does not last") {
+  // Requests of 16 bursts, ten a second, as decoding; the first burst waits for what others have in flight.
+  const Behaviour decode{
+      .launches = 1, .held_us = 750, .beside_us = 3100, .pause_us = 30, .bursts = 16, .rest_us = 88'000};
+  for (const Mode wrong : {Mode::kHeldWide, Mode::kBeside, Mode::kFree}) {
+    Pair pair(5);
+    pair.Recall(wrong);
+    REQUIRE(pair.Settled() == wrong);
+    pair.Run(decode, 2.5);
+    CHECK(pair.Settled() == Mode::kHeld);
+  }
+}
+
 TEST_CASE("a close answer does not flap") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     Pair pair(5, seed);

@@ -93,6 +93,7 @@ class Pair {
     world_.state.groups[0].hold = hold;
     Decide();
   }
+  void Recall(Mode answer) { policy::Recall(world_.state.groups[0].memory.benefit, answer); }
   void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
   void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
