@@ -52,8 +52,7 @@ std::string MemoryRemedy(const Attachment& attachment) {
   if (limit.is_own) return "start it with a larger `xschedctl run --memory`, or have it allocate less";
   if (client.effective.memory_source == PrioritySource::kClaim)
     return "put the claim again with a larger --memory, or have its programs allocate less";
-  return fmt::format("`xschedctl set {} --memory SIZE` gives it more, or have it allocate less",
-                     client.identity.pid);
+  return fmt::format("`xschedctl set {} --memory SIZE` gives it more, or have it allocate less", client.identity.pid);
 }
 
 std::string MemoryNotApplied(const Client& client) {
