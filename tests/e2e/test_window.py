@@ -19,7 +19,8 @@ class Window(harness.NodeTest):
         arrived, over many arrivals, alternately with the default window and without one."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
-        node.ctl("policy", "set", "--guard", 0)
+        # With a tolerance, the daemon would find that a wide window between bursts does this important client no harm.
+        node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         important = node.start_anchor(priority=50)
         low = node.start("streams", 1, micros, WHOLE, 1000, AHEAD, priority=0, interactive=True)
         self.assertEqual(low.stdout.readline().strip(), "ready")
