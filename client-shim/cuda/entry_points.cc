@@ -32,7 +32,6 @@ constexpr char kText[] =
 #include "client-shim/stub/each_entry_point.inc"
     ;
 constexpr auto kOffsets = OffsetsOf<kEntryCount>(kText);
-static_assert(kEntryCount <= kMaxEntries);
 const EntryNames kEntryNames = {kText, kOffsets.data(), kEntryCount};
 // clang-format on
 

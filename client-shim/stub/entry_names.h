@@ -23,7 +23,7 @@ struct EntryNames {
 // `text`: `kCount` names, each with its NUL.
 template <uint32_t kCount, size_t kSize>
 constexpr std::array<uint16_t, kCount> OffsetsOf(const char (&text)[kSize]) {
-  static_assert(kSize <= UINT16_MAX);
+  static_assert(kCount <= kMaxEntries && kSize <= UINT16_MAX);
   std::array<uint16_t, kCount> offsets{};
   size_t at = 0;
   for (uint16_t& offset : offsets) {
