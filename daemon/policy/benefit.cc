@@ -137,8 +137,9 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
 
 double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeldWide) return std::log1p(tolerance_percent_ / 100.0);
-  const std::uint32_t others = std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMaxOthers);
-  return std::log1p(std::min(tolerance_percent_ / 100.0 * others, static_cast<double>(memory.longest)));
+  const std::uint32_t others = std::min({memory.others.count, memory.known_with.count, kMaxOthers});
+  const double held = memory.longest;
+  return std::log1p(std::min(tolerance_percent_ / 100.0 * std::max(others * held, 1.0), held));
 }
 
 bool Benefit::IsLowerBound(double ratio) {

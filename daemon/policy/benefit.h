@@ -39,8 +39,9 @@
 //   - While others are held whenever it is busy, and that costs them less than kCheap of the time, no other mode is
 //     tried. The tolerance of the others is at most the part of their working time in which they would be held: the
 //     group loses no more than they can gain.
-//   - The tolerance counts once for each of the others that have work, up to kMaxOthers: what may be given up for one
-//     may be given up for another. If more have work than when it was measured, the measured number counts.
+//   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
+//     that is held all the time may be given up for another. One that would be held for half of its time counts half.
+//     If more have work than when it was measured, the measured number counts.
 //   - Results hold beside the clients they were measured with. Once there have been others for kOthersLastNs, all is
 //     measured again, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
 //     often after each time the answer was the same, down to once in kLongestRelearnNs.
@@ -88,7 +89,7 @@ class Benefit {
   Benefit() = default;
   // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.
   static bool IsLowerBound(double ratio);
-  // `tolerance_percent`: how much slower the group may be for each of the others; 0: they are always held.
+  // `tolerance_percent`: how much slower the group may be beside one other; 0: others are always held.
   Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
 
   bool Measures() const { return tolerance_percent_ != 0; }

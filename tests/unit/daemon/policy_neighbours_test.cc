@@ -8,7 +8,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("the tolerance counts once for each of the others, up to four") {
+TEST_CASE("the tolerance counts once for each of the others that would always be held, up to four") {
   for (const std::uint32_t others : {1u, 2u, 4u, 7u}) {
     for (const double percent : {4.0, 9.0, 18.0, 25.0}) {
       INFO(others << " others, " << percent << " % slower");
