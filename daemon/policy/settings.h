@@ -88,8 +88,7 @@ inline constexpr SettingRow kSettings[] = {
     {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
      "by how many percent an important client may be slowed down by the others, compared with holding them; more if "
-     "that "
-     "would hold several (at most four count) for most of their time; 0: they are held whenever it is busy"},
+     "that would hold several (at most four count) for most of their time; 0: they are held whenever it is busy"},
     {"share_slack_us", &Settings::share_slack_us, 500, 1'000'000, "share", "0.1.0",
      "GPU time by which a client may be ahead of its share before it is held"},
     {"laxity_margin_us", &Settings::laxity_margin_us, 0, 1'000'000, "laxity", "0.1.0",

@@ -128,9 +128,8 @@ TEST_CASE("of the modes that hold no client, the freest that is not too slow is 
   }
 }
 
-TEST_CASE("a group loses no more than the others can gain") {
-  // Requests of 3.3 ms that are slower beside five others, which beside one that it holds all the time would be
-  // tolerated or not by the percentage alone.
+TEST_CASE("what several others may cost depends on how long they would be held") {
+  // Requests of 3.3 ms that are slower beside five others, of which four count.
   struct Row {
     std::uint64_t each_ms;
     std::uint32_t tolerance_percent;
@@ -138,7 +137,7 @@ TEST_CASE("a group loses no more than the others can gain") {
     Mode settled;
   };
   for (const Row& row : {
-           Row{4, 5, 12, Mode::kFree},    // four would be held for 82 % of the time: 16 %
+           Row{4, 5, 12, Mode::kFree},    // they would be held for 82 % of the time: 16 % allowed
            Row{4, 5, 21, Mode::kHeld},    // likewise
            Row{10, 5, 12, Mode::kHeld},   // for 33 %: 6.6 %
            Row{10, 5, 4, Mode::kFree},    // likewise
