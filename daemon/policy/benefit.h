@@ -37,8 +37,8 @@
 //     context switch in each. So a wide window between bursts is tried as well (kHeldWide); several others take turns,
 //     and would have the work of two in flight whenever a turn ends.
 //   - While others are held whenever it is busy, and that costs them less than kCheap of the time, no other mode is
-//     tried. The tolerance of the others is at most the part of their working time in which they would be held: the
-//     group loses no more than they can gain.
+//     tried. The tolerance is at most the part of the others' working time in which they would be held: the group
+//     loses no more than they can gain.
 //   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
 //     that is held all the time may be given up for another. One that would be held for half of its time counts half.
 //     If more have work than when it was measured, the measured number counts.

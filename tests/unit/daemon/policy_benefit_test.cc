@@ -141,7 +141,8 @@ TEST_CASE("what several others may cost depends on how long they would be held")
            Row{4, 5, 21, Mode::kHeld},    // likewise
            Row{10, 5, 12, Mode::kHeld},   // for 33 %: 6.6 %
            Row{10, 5, 4, Mode::kFree},    // likewise
-           Row{50, 5, 4, Mode::kFree},    // for 6.6 %: as beside one
+           Row{50, 5, 4, Mode::kFree},    // for 6.6 %: 5 %, as beside one
+           Row{50, 5, 12, Mode::kHeld},   // likewise
            Row{50, 20, 4, Mode::kFree},   // likewise: 6.6 %, what they gain
            Row{50, 20, 12, Mode::kHeld},  // likewise
        }) {
