@@ -1,6 +1,7 @@
 #include "daemon/policy/benefit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -36,7 +37,7 @@ constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBesideWide,  Mode::k
 // Whether the mode would differ from held, and by enough (benefit.h).
 bool IsOfUse(const BenefitMemory& memory, Mode mode) {
   if (mode == Mode::kHeldWide) return memory.others.count == 1 && memory.known_with.count == 1;
-  if (memory.cost < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
+  if (memory.longest < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
   return IsBeside(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
 }
@@ -138,7 +139,7 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
 double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeldWide) return std::log1p(tolerance_percent_ / 100.0);
   const std::uint32_t others = std::min({memory.others.count, memory.known_with.count, kMaxOthers});
-  const double held = memory.longest;
+  const double held = memory.longest == 0 ? 1 : memory.longest;
   return std::log1p(std::min(tolerance_percent_ / 100.0 * std::max(others * held, 1.0), held));
 }
 
@@ -249,6 +250,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   Block unused;
   const bool skips = memory.skips || memory.skips_request || now_ns_ <= memory.settles_until_ns;
   Block& block = skips ? unused : memory.block;
+  const bool tries = memory.place != 0 && memory.mode != Mode::kHeld;
   if (work.busy && memory.idle_since_ns != 0) CountPause(memory, block);
   block.launches += work.launched;
   memory.burst_launches += work.launched;
@@ -259,7 +261,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     if (memory.waits) block.waits_ns += passed;
     if (memory.contended) {
       block.contended_ns += passed;
-      memory.contended_ns += passed;
+      if (!tries) memory.contended_ns += passed;
       if (memory.holds) memory.waited_ns += passed;
     }
     // A burst may never end, and neither may a request.
@@ -270,17 +272,17 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
     memory.next_trial_ns += passed;
   }
-  if (memory.others_work) memory.others_ns += passed;
+  if (memory.others_work && !tries) memory.others_ns += passed;
   if (memory.others_ns >= kCostNs) {
     memory.longest = Part(memory.contended_ns, memory.others_ns);
     memory.others_ns = memory.contended_ns = 0;
+    // The wait for the next trial may have become long while others were not worth one.
+    const bool is_new = memory.longest >= kCheap && !memory.Of(kCheapest).is_known;
+    if (is_new && memory.next_trial_ns != kNever) memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
     memory.cost = Part(memory.waited_ns, time);
-    // The wait for the next trial may have become long while others were not worth one.
-    const bool is_new = memory.cost >= kCheap && !memory.Of(kCheapest).is_known;
-    if (is_new && memory.next_trial_ns != kNever) memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
     memory.cost_since_ns = now_ns_;
     memory.waited_ns = 0;
   }
@@ -400,17 +402,28 @@ Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
   return Mode::kHeld;
 }
 
-// The mode to try beside the answer: the cheapest unknown one, else the next cheaper.
+// The mode to try beside the answer: first the cheapest, then the middle one of the unknown between the dearest that is
+// too slow and the answer, at last the next cheaper.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
-  Mode cheaper = CheapestOf(memory);
+  const Mode cheapest = CheapestOf(memory);
+  if (cheapest <= answer || VerdictOf(memory, cheapest) == Verdict::kUnknown) return cheapest;
+  std::array<Mode, BenefitMemory::kModes> between;
+  std::size_t count = 0;
+  Mode cheaper = cheapest;
   for (const Mode mode : kFromCheapest) {
-    if (mode <= answer) break;
+    if (mode <= answer || mode == Mode::kHeldWide) break;
     if (!IsOfUse(memory, mode)) continue;
-    if (VerdictOf(memory, mode) == Verdict::kUnknown) return mode;
-    // Known to be too slow, it is tried again only where it is the cheapest: the others show a change just as well.
-    if (mode != Mode::kHeldWide) cheaper = mode;
+    if (VerdictOf(memory, mode) == Verdict::kUnknown) {
+      between[count++] = mode;
+    } else {
+      count = 0;  // it is too slow, and cheaper ones are no faster
+    }
+    cheaper = mode;
   }
-  return cheaper;
+  if (count != 0) return between[(count - 1) / 2];
+  const bool wide_is_left = answer < Mode::kHeldWide && IsOfUse(memory, Mode::kHeldWide) &&
+                            VerdictOf(memory, Mode::kHeldWide) == Verdict::kUnknown;
+  return wide_is_left ? Mode::kHeldWide : cheaper;
 }
 
 // The candidate until it is known; then candidate, answer and cheapest in rotation. The cheapest shows best that a

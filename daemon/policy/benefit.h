@@ -24,9 +24,10 @@
 //   - A pair gives the logarithm of the other mode's ratio to held. Two averages count: over all pairs, and of what
 //     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
 //   - An answer that is in force without being known, since the group has connected again or others have come, is tried
-//     first. Else `free` is, then what costs others more, until a mode is fast enough. Then the answer, the next
-//     cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group
-//     much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
+//     first. Else `free` is. If that is too slow, the search halves what is left of the list of modes each time, since
+//     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Then the
+//     answer, the next cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial
+//     costs the group much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
@@ -36,9 +37,9 @@
 //     slices end it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a
 //     context switch in each. So a wide window between bursts is tried as well (kHeldWide); several others take turns,
 //     and would have the work of two in flight whenever a turn ends.
-//   - While others are held whenever it is busy, and that costs them less than kCheap of the time, no other mode is
-//     tried. The tolerance is at most the part of the others' working time in which they would be held: the group
-//     loses no more than they can gain.
+//   - While others are held whenever it is busy, and that is less than kCheap of the time in which they have work, no
+//     mode but held-wide is tried. The tolerance is at most the part of the others' working time in which they would be
+//     held: the group loses no more than they can gain.
 //   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
 //     that is held all the time may be given up for another. One that would be held for half of its time counts half.
 //     If more have work than when it was measured, the measured number counts.

@@ -139,7 +139,7 @@ struct BenefitMemory {
   std::array<float, 4> followed = {1, 1, 1, 1};
   bool holds = true;  // others are held for it now, if it is busy
   float cost = 0;     // the part of the time in which others were held for it
-  float longest = 1;  // the part of the others' working time in which it was open and contended
+  float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
   bool skips_request = false;  // likewise of this request: it began before others could have more in flight
