@@ -96,7 +96,8 @@ class Arbiter {
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
     // By mode, the highest rank of an attached group in it.
     std::array<Rank, BenefitMemory::kModes> by_mode;
-    std::array<Rank, BenefitMemory::kModes> by_mode_not_away;  // of groups that are not away
+    // The same of groups that are not away, with kRestMode for one that rests between requests.
+    std::array<Rank, BenefitMemory::kModes> by_mode_not_away;
     bool can_be_held = false;  // an attached client is below a group that holds whenever it is busy
     // The highest rank with recent work here, and the strictest mode of its groups.
     Rank active;

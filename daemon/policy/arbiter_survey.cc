@@ -242,15 +242,19 @@ void Arbiter::FindHolders() {
 void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   DeviceView& device = devices_[tenant.device];
   const Rank& rank = groups_[tenant.group].rank;
-  const auto note = [&rank, mode](std::array<Rank, BenefitMemory::kModes>& by_mode) {
-    Rank& highest = by_mode[static_cast<std::size_t>(mode)];
+  const auto note = [&rank](std::array<Rank, BenefitMemory::kModes>& by_mode, Mode of) {
+    Rank& highest = by_mode[static_cast<std::size_t>(of)];
     highest = std::max(highest, rank);
   };
-  note(device.by_mode);
+  note(device.by_mode, mode);
   if (IsAway(tenant)) return;
-  note(device.by_mode_not_away);
-  if (tenant.busy || !holders_.Measures(tenant.group)) return;
-  if (mode < kAwayMode && rank.priority > device.bottom_priority) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
+  const bool may_rest = !tenant.busy && holders_.Measures(tenant.group) && rank.priority > device.bottom_priority;
+  const std::uint64_t rests_from_ns = may_rest ? RestsFrom(decision_->memory[tenant.group].benefit, mode) : kNever;
+  const bool rests = now_ns_ >= rests_from_ns;
+  note(device.by_mode_not_away, rests ? std::max(mode, Benefit::kRestMode) : mode);
+  if (!may_rest) return;
+  if (!rests) DecideAgainAt(rests_from_ns);
+  if (mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {

@@ -28,6 +28,8 @@ constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 constexpr float kFollowedWeight = 8;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
+// A lead grows by 1/this with each request that has a longer one.
+constexpr std::uint64_t kLeadPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -194,8 +196,17 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
   memory.known_with = others;
 }
 
+// The present request waits for the first time, or has ended without a wait.
+void Benefit::NoteLead(BenefitMemory& memory) {
+  if (memory.has_led) return;
+  memory.has_led = true;
+  const std::uint64_t most_ns = memory.lead_ns + memory.lead_ns / kLeadPart;
+  memory.lead_ns = memory.lead_ns == 0 ? memory.request_ns : std::min(memory.request_ns, most_ns);
+}
+
 // A wait begins.
 void Benefit::NoteWait(BenefitMemory& memory) const {
+  NoteLead(memory);
   const bool follows = memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs;
   if (memory.waits_in_row != 0) {
     float& followed = memory.Followed();
@@ -228,14 +239,13 @@ void Benefit::Begin(BenefitMemory& memory) const {
 
 // At the beginning of a block.
 void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
-  if (mode == Mode::kHeld && (IsBeside(memory.mode) || memory.mode == Mode::kHeldWide)) {
+  if (mode == Mode::kHeld && memory.mode != Mode::kHeld) {
     memory.settles_until_ns = now_ns_ + kSettleNs;
     memory.skips = memory.burst_ns < kLongestBlockNs;
   }
   // What is under way began when others had no more in flight than a small window allows.
   const bool is_between = memory.idle_since_ns != 0 && now_ns_ > RequestEndsAt(memory);
-  const bool allows_more = AllowanceOf(mode).window_percent > AllowanceOf(Mode::kHeld).window_percent;
-  memory.skips_request = allows_more && !is_between && memory.request_ns < kShortestBlockNs;
+  memory.skips_request = mode != Mode::kHeld && !is_between && memory.request_ns < kShortestBlockNs;
   if (mode == Mode::kHeldWide && !is_between) memory.skips = memory.burst_ns < kLongestBlockNs;
   memory.mode = mode;
 }
@@ -300,6 +310,8 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   const std::uint64_t pause_ns = now_ns_ - memory.idle_since_ns;
   memory.idle_since_ns = 0;
   if (is_over) {
+    NoteLead(memory);
+    memory.has_led = false;
     memory.request_ns = 0;
     memory.skips_request = false;
     return;
@@ -482,6 +494,11 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   }
   left = std::max(left, kNsPerMs);
   next_decision_ns = std::min(next_decision_ns, now_ns_ + left);
+}
+
+std::uint64_t RestsFrom(const BenefitMemory& memory, Mode mode) {
+  const bool rests = IsWhileItWaits(mode) && memory.idle_since_ns != 0 && memory.lead_ns >= Benefit::kRestLeadNs;
+  return rests ? RequestEndsAt(memory) + 1 : kNever;
 }
 
 void Recall(BenefitMemory& memory, Mode answer) {

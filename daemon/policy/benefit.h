@@ -8,6 +8,10 @@
 //   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
 //     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
+//   - Between requests others may have the windows of kRestMode below a group that holds them only while its host
+//   waits:
+//     what they have in flight when a request begins has finished when the host first waits. This needs a lead, the
+//     shortest recent time from a request's beginning to its first wait, of at least kRestLeadNs.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
@@ -80,6 +84,9 @@ class Benefit {
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
   static constexpr float kFollowed = 0.25F;
+  static constexpr BenefitMemory::Mode kRestMode = BenefitMemory::Mode::kWaitsWide;
+  // Twice those windows, since the group's own work takes a part of the device.
+  static constexpr std::uint64_t kRestLeadNs = 4 * kNsPerMs;
   static constexpr std::uint32_t kMaxOthers = 4;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
@@ -121,6 +128,7 @@ class Benefit {
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
   void NoteWait(BenefitMemory& memory) const;
+  static void NoteLead(BenefitMemory& memory);
   bool Lingers(const BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
   void SetMode(BenefitMemory& memory, Mode mode) const;
@@ -187,6 +195,9 @@ inline std::optional<BenefitMemory::Mode> ModeFrom(std::string_view text) {
   if (found == std::end(kModeWords)) return std::nullopt;
   return static_cast<BenefitMemory::Mode>(found - std::begin(kModeWords));
 }
+// From when on, unless it has work again, others have the windows of Benefit::kRestMode; kNever: in no case. `mode`: in
+// force.
+std::uint64_t RestsFrom(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
 void Recall(BenefitMemory& memory, BenefitMemory::Mode answer);

@@ -137,9 +137,11 @@ struct BenefitMemory {
   std::uint8_t waits_in_row = 0;      // with the last one; 0: none yet
   // How often another wait of the row followed, by place in the row; the last entry is for all further places.
   std::array<float, 4> followed = {1, 1, 1, 1};
-  bool holds = true;  // others are held for it now, if it is busy
-  float cost = 0;     // the part of the time in which others were held for it
-  float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
+  std::uint64_t lead_ns = 0;  // the shortest recent time from a request's beginning to its first wait; 0: unknown
+  bool has_led = false;       // the present request has waited
+  bool holds = true;          // others are held for it now, if it is busy
+  float cost = 0;             // the part of the time in which others were held for it
+  float longest = 0;          // the part of the others' working time in which it was open and contended; 0: not known
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
   bool skips_request = false;  // likewise of this request: it began before others could have more in flight

@@ -134,6 +134,68 @@ TEST_CASE("a group that has never launched is away, unless it is strict or the t
   }
 }
 
+TEST_CASE("between requests those below have a wide window if the next one will not wait before that has finished") {
+  struct Row {
+    const char* name;
+    Mode mode;
+    std::uint64_t lead_ns;
+    std::uint64_t idle_ns;
+    std::uint32_t percent;  // of the window
+  };
+  constexpr std::uint64_t kCredit = 2 * kNsPerMs;
+  for (const Row& row : {Row{"a long lead", Mode::kWaitsNarrowest, 7 * kNsPerMs, kCredit + 1, 400},
+                         Row{"the request may go on", Mode::kWaitsNarrowest, 7 * kNsPerMs, kCredit, 50},
+                         Row{"a short lead", Mode::kWaitsNarrowest, kNsPerMs, kCredit + 1, 50},
+                         Row{"no request yet", Mode::kWaitsNarrow, 0, kCredit + 1, 100},
+                         Row{"no narrower than it was", Mode::kBesideWide, 7 * kNsPerMs, kCredit + 1, 800},
+                         Row{"held whenever it is busy", Mode::kHeld, 7 * kNsPerMs, kCredit + 1, 100}}) {
+    INFO(row.name);
+    World world = Below(row.mode, 1, false);
+    world.state.groups[0].memory.benefit.lead_ns = row.lead_ns;
+    world.state.groups[0].memory.benefit.pause_credit_ns = kCredit;
+    Tenant& important = world.state.tenants[0];
+    important.idle_since_ns = kNow;
+    const std::uint32_t window_us = world.state.settings.window_us;
+    world.At(kNow);
+    const Decision before = world.At(kNow + kCredit - 1);  // the linger is over
+    CHECK(before.gates[1].window_us == AllowanceOf(row.mode).window_percent * window_us / 100);
+    // Nothing happens except that time passes.
+    CHECK((row.percent != 400 || before.next_decision_ns == kNow + row.idle_ns));
+    CHECK(world.At(kNow + row.idle_ns).gates[1].window_us == row.percent * window_us / 100);
+    important.busy = true;
+    important.busy_since_ns = kNow + row.idle_ns + 1;
+    CHECK(world.At(kNow + row.idle_ns + 1).gates[1].window_us ==
+          (HoldsThroughout(row.mode) ? 0 : AllowanceOf(row.mode).window_percent * window_us / 100));
+  }
+}
+
+TEST_CASE("the lead is the shortest recent time until a request first waits") {
+  World world = Below(Mode::kWaitsNarrow, 1, false);
+  Tenant& important = world.state.tenants[0];
+  std::uint64_t now = kNow;
+  world.At(now);
+  struct Row {
+    std::uint64_t wait_at_ms;  // of a request of 10 ms; 10: it does not wait
+    std::uint64_t lead_us;
+  };
+  const auto pass = [&](std::uint64_t ms, bool busy, bool waits) {
+    now += ms * kNsPerMs;
+    important.busy = busy;
+    important.waits = waits;
+    important.launched = busy ? 10 : 0;
+    (busy ? important.busy_since_ns : important.idle_since_ns) = now;
+    world.At(now);
+  };
+  pass(40, true, false);
+  for (const Row& row : {Row{8, 8'000}, Row{10, 9'000}, Row{10, 10'000}, Row{3, 3'000}, Row{8, 3'375}, Row{8, 3'796}}) {
+    INFO("a wait after " << row.wait_at_ms << " ms");
+    pass(row.wait_at_ms, true, row.wait_at_ms < 10);
+    pass(10 - row.wait_at_ms, false, false);
+    pass(40, true, false);  // the next request: the last did not wait, if it has not until now
+    CHECK(world.state.groups[0].memory.benefit.lead_ns / 1'000 == row.lead_us);
+  }
+}
+
 TEST_CASE("one group that is not away keeps the windows below it narrow") {
   World world = Below(Mode::kHeld, 1, false);
   Tenant& asleep = world.state.tenants[0];
