@@ -191,7 +191,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_late(client.late_total);
   out.set_queue_priority(QueuePriorityText(client, scheduler.Settings()));
   FillPassed(client.passed, *out.mutable_passed());
-  const policy::BenefitMemory& benefit = client.group->memory.benefit;
+  const policy::BenefitMemory& benefit = *client.group->memory.benefit;
   const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
   if (client.claim != nullptr) FillClientClaim(client.claim, *out.mutable_claim());
   if (client.effective.memory_limit != 0 || client.own_memory_limit != 0)

@@ -146,6 +146,7 @@ class Arbiter {
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  bool HasOthersBelow(std::uint32_t group) const;
   bool OthersWork(std::uint32_t group, bool where_busy) const;
   Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
@@ -223,7 +224,7 @@ class Arbiter {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
   }
   std::uint64_t LingerEnd(const Tenant& tenant) const {
-    const bool waits = IsWhileItWaits(state_->groups[tenant.group].memory.benefit.mode);
+    const bool waits = IsWhileItWaits(state_->groups[tenant.group].memory.benefit->mode);
     const std::uint64_t linger_ns = state_->settings.linger_us * kNsPerUs;
     return tenant.idle_since_ns + (waits ? std::max(linger_ns, Benefit::kLingerNs) : linger_ns);
   }

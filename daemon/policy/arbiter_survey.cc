@@ -22,6 +22,14 @@ std::uint64_t HashOf(std::uint64_t client) {
   return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
 }
 
+// Keeps the memory of the benefit.
+void Clear(GroupMemory& memory) {
+  BenefitSlot benefit = std::move(memory.benefit);
+  benefit.Clear();
+  memory = GroupMemory{};
+  memory.benefit = std::move(benefit);
+}
+
 }  // namespace
 
 void Arbiter::Survey(const Rules& rules) {
@@ -30,7 +38,9 @@ void Arbiter::Survey(const Rules& rules) {
     devices_[i].limit = ConcurrentLimit(state_->settings, state_->devices[i]);
   overtaken_.assign(state_->tenants.size(), 0);
   groups_.assign(state_->groups.size(), GroupView{});
-  decision_->memory.assign(state_->groups.size(), GroupMemory{});
+  decision_->memory.resize(state_->groups.size());
+  for (GroupMemory& memory : decision_->memory)
+    Clear(memory);
   SumOwnerUse(rules);
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const Group& group = state_->groups[index];
@@ -145,8 +155,10 @@ void Arbiter::FindTracked() {
 // What is known of a group's benefit stays while it is on hold or untracked. A pair ends: its blocks must be
 // neighbours.
 void Arbiter::KeepBenefit(std::uint32_t group) {
-  BenefitMemory& next = decision_->memory[group].benefit;
-  next = state_->groups[group].memory.benefit;
+  const BenefitSlot& before = state_->groups[group].memory.benefit;
+  if (!before.IsUsed()) return;
+  BenefitMemory& next = decision_->memory[group].benefit.Use();
+  next = *before;
   next.open = false;
   next.place = 0;
 }
@@ -156,7 +168,7 @@ void Arbiter::KeepBenefit(std::uint32_t group) {
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
-  next = GroupMemory{};
+  Clear(next);
   KeepBenefit(group);
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
@@ -191,6 +203,14 @@ void Arbiter::Remember(std::uint32_t group) {
   DecideAgainAt(view.next_decision_ns);
 }
 
+// Whether a less important client is attached to one of the group's devices.
+bool Arbiter::HasOthersBelow(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    return devices_[state_->tenants[i].device].bottom_priority < groups_[group].rank.priority;
+  });
+}
+
 // Whether a less important client has work on one of the group's devices. `where_busy`: only on devices where the group
 // has work as well, and so could hold that client.
 bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
@@ -218,10 +238,11 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
 
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
-    for (std::uint32_t group = 0; group < groups_.size(); ++group)
-      if (groups_[group].tracked)
-        holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
-                         OthersBelow(group));
+    for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+      if (!groups_[group].tracked || !(state_->groups[group].memory.benefit.IsUsed() || HasOthersBelow(group))) continue;
+      holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
+                       OthersBelow(group));
+    }
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
@@ -249,7 +270,7 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   note(device.by_mode, mode);
   if (IsAway(tenant)) return;
   const bool may_rest = !tenant.busy && holders_.Measures(tenant.group) && rank.priority > device.bottom_priority;
-  const std::uint64_t rests_from_ns = may_rest ? RestsFrom(decision_->memory[tenant.group].benefit, mode) : kNever;
+  const std::uint64_t rests_from_ns = may_rest ? RestsFrom(*decision_->memory[tenant.group].benefit, mode) : kNever;
   const bool rests = now_ns_ >= rests_from_ns;
   note(device.by_mode_not_away, rests ? std::max(mode, Benefit::kRestMode) : mode);
   if (!may_rest) return;

@@ -501,8 +501,8 @@ std::uint64_t RestsFrom(const BenefitMemory& memory, Mode mode) {
   return rests ? RequestEndsAt(memory) + 1 : kNever;
 }
 
-void Recall(BenefitMemory& memory, Mode answer) {
-  if (!memory.IsSettled()) memory.settled = answer;
+void Recall(BenefitSlot& benefit, Mode answer) {
+  if (!benefit->IsSettled()) benefit.Use().settled = answer;
 }
 
 std::optional<Mode> MostTelling(const BenefitMemory& memory) {

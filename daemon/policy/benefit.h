@@ -8,8 +8,7 @@
 //   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
 //     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
-//   - Between requests others may have the windows of kRestMode below a group that holds them only while its host
-//   waits:
+//   - Between requests, others below a group that holds them only while its host waits have the windows of kRestMode:
 //     what they have in flight when a request begins has finished when the host first waits. This needs a lead, the
 //     shortest recent time from a request's beginning to its first wait, of at least kRestLeadNs.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
@@ -200,7 +199,7 @@ inline std::optional<BenefitMemory::Mode> ModeFrom(std::string_view text) {
 std::uint64_t RestsFrom(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
-void Recall(BenefitMemory& memory, BenefitMemory::Mode answer);
+void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);
 // The mode whose comparison shows best what holding gives; nullopt: nothing was compared.
 std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.

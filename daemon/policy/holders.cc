@@ -28,7 +28,7 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
 
 void Holders::Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others) {
   BenefitMemory& memory = MemoryOf(group);
-  memory = state_->groups[group].memory.benefit;
+  memory = *state_->groups[group].memory.benefit;
   Benefit::Work work{.busy = busy, .others_work = others_work, .contended = contended, .others = others};
   std::uint64_t soonest = kNever;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
@@ -63,7 +63,7 @@ void Holders::Choose() {
       forced_[equal] = 1;
       if (HoldsThroughout(mode)) continue;
       holds_now_[equal] = 0;
-      MemoryOf(equal).holds = false;
+      if (IsObserved(equal)) MemoryOf(equal).holds = false;
     }
   }
 }
@@ -93,6 +93,7 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 }
 
 void Holders::Note(std::uint32_t group, bool open) {
+  if (!IsObserved(group)) return;
   BenefitMemory& memory = MemoryOf(group);
   if (forced_[group] != 0) memory.contended = false;
   BenefitOf(group).Note(memory, open, decision_->next_decision_ns);

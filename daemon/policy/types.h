@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/policy/settings.h"
@@ -172,6 +174,54 @@ struct BenefitMemory {
   bool operator==(const BenefitMemory&) const = default;
 };
 
+// A benefit, which takes memory only once it is used. Most groups have nobody below them and never use it: a decision
+// visits hundreds of groups, and their memory must fit into a core's cache. Copies are deep; Clear keeps the memory.
+class BenefitSlot {
+ public:
+  BenefitSlot() = default;
+  BenefitSlot(const BenefitSlot& other) { *this = other; }
+  BenefitSlot(BenefitSlot&& other) noexcept
+      : memory_(std::move(other.memory_)), is_used_(std::exchange(other.is_used_, false)) {}
+  BenefitSlot& operator=(const BenefitSlot& other) {
+    if (this == &other) return *this;
+    if (other.is_used_) {
+      Use() = *other.memory_;
+    } else {
+      Clear();
+    }
+    return *this;
+  }
+  BenefitSlot& operator=(BenefitSlot&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    is_used_ = std::exchange(other.is_used_, false);
+    return *this;
+  }
+  ~BenefitSlot() = default;
+
+  bool IsUsed() const { return is_used_; }
+  void Clear() { is_used_ = false; }
+  // As it was made, if it was not used before.
+  BenefitMemory& Use() {
+    if (memory_ == nullptr) memory_ = std::make_unique<BenefitMemory>();
+    if (!is_used_) *memory_ = BenefitMemory{};
+    is_used_ = true;
+    return *memory_;
+  }
+  // One as it was made, if it is not used.
+  const BenefitMemory& operator*() const {
+    static const BenefitMemory unused;
+    return is_used_ ? *memory_ : unused;
+  }
+  const BenefitMemory* operator->() const { return &**this; }
+  bool operator==(const BenefitSlot& other) const {
+    return is_used_ == other.is_used_ && (!is_used_ || *memory_ == *other.memory_);
+  }
+
+ private:
+  std::unique_ptr<BenefitMemory> memory_;
+  bool is_used_ = false;
+};
+
 struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // when its turn began; 0: it has none (turns.h)
   std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
@@ -183,7 +233,7 @@ struct GroupMemory {
   bool urgent_busy = false;            // it had work at that decision
   ShareMemory share = {};
   FairMemory fair = {};
-  BenefitMemory benefit = {};
+  BenefitSlot benefit;
   bool operator==(const GroupMemory&) const = default;
 };
 

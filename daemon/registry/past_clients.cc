@@ -12,7 +12,7 @@ void PastClients::Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns) 
                   client.effective,
                   now_ns,
                   client.passed,
-                  client.group->memory.benefit.settled,
+                  client.group->memory.benefit->settled,
                   {}};
   past.devices.reserve(client.attachments.size());
   for (const auto& [slot, attachment] : client.attachments) {

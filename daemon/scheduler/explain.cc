@@ -148,7 +148,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   explanation.passed = client.passed;
   explanation.benefit = client.effective.latency == Latency::kStrict
                             ? "it holds those below it whenever it is busy (latency=strict)"
-                            : BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
+                            : BenefitText(*client.group->memory.benefit, context.config.policy.tolerance_percent);
   explanation.queue_priority = QueuePriorityText(client, context.config.policy);
   return explanation;
 }

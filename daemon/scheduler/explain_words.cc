@@ -35,7 +35,7 @@ std::string Who(const Reason& reason, const ExplainContext& context) {
 // "; beside it pid 7 would be 31 % slower"; empty: not known.
 std::string BenefitOfHolding(const Reason& reason, const ExplainContext& context) {
   const std::vector<Client*> clients = context.registry.FindPid(reason.pid);
-  const std::string text = clients.empty() ? "" : CostText(clients.front()->group->memory.benefit, reason.pid);
+  const std::string text = clients.empty() ? "" : CostText(*clients.front()->group->memory.benefit, reason.pid);
   return text.empty() ? text : "; " + text;
 }
 

@@ -91,9 +91,11 @@ void Recorder::NoteDecision(Device& device, std::uint64_t written_ns) {
   meter_.DecidedAfter(device, written_ns - device.seen_ns);
 }
 
-void Recorder::NoteBenefit(const Group& group, const policy::BenefitMemory& after, std::uint32_t tolerance_percent,
+void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefit, std::uint32_t tolerance_percent,
                            std::uint64_t now_ns) {
-  const policy::BenefitMemory& before = group.memory.benefit;
+  if (!benefit.IsUsed()) return;
+  const policy::BenefitMemory& before = *group.memory.benefit;
+  const policy::BenefitMemory& after = *benefit;
   if (before.comparisons == after.comparisons && before.settled == after.settled) return;
   const policy::BenefitMemory::Comparison& compared = after.Of(after.trial);
   if (before.settled != after.settled || before.IsSettled() != after.IsSettled()) {

@@ -44,7 +44,7 @@ class Recorder {
   // The gates were written at `written_ns`.
   void NoteDecision(Device& device, std::uint64_t written_ns);
   // `after`: the benefit from now on; the group's memory still has the one before.
-  void NoteBenefit(const Group& group, const policy::BenefitMemory& after, std::uint32_t tolerance_percent,
+  void NoteBenefit(const Group& group, const policy::BenefitSlot& benefit, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 
   // ---- twice a second

@@ -121,7 +121,7 @@ void ReturningClients::Supersede(Client& client) {
     if (!is_same || waiting->is_superseded) continue;
     waiting->is_superseded = true;
     core_.RestoreSettings(client, {SettingsOf(before), before.hold, before.owner_hold},
-                          before.group->memory.benefit.settled);
+                          before.group->memory.benefit->settled);
     return Remove(id, kHasOtherSession);
   }
 }

@@ -64,7 +64,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_version(client.version);
   saved.set_connected_ns(client.connected_ns);
   saved.set_late(client.late_total);
-  if (const auto mode = client.group->memory.benefit.settled; mode != policy::BenefitMemory::Mode::kHeld)
+  if (const auto mode = client.group->memory.benefit->settled; mode != policy::BenefitMemory::Mode::kHeld)
     saved.set_others_mode(std::string(policy::ModeText(mode)));
   for (const auto& [slot, attachment] : client.attachments) {
     state::Device& device = *saved.add_devices();

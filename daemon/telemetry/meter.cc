@@ -266,7 +266,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   DeviceAccount& device = devices_[attachment.device->metered];
   const Phase phase = attachment.PhaseNow();
   ++present.clients[static_cast<std::size_t>(phase)];
-  if (const policy::BenefitMemory& benefit = attachment.client->group->memory.benefit; benefit.IsSettled()) {
+  if (const policy::BenefitMemory& benefit = *attachment.client->group->memory.benefit; benefit.IsSettled()) {
     ++present.modes[static_cast<std::size_t>(benefit.settled)];
   }
   if (attachment.held_since_ns != 0) {

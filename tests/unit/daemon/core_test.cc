@@ -67,16 +67,16 @@ TEST_CASE("what was learnt of a process stays known when it connects again, and 
   };
   Client& client = core.AddClient(make(5));
   REQUIRE(core.AttachDevice(client, {0, "0000:c1:00.0", "GPU", "amd", 304, {}}));
-  client.group->memory.benefit.settled = Mode::kFree;
+  client.group->memory.benefit.Use().settled = Mode::kFree;
   core.RemoveClient(client.id, "disabled");
   Client& again = core.AddClient(make(5));
-  CHECK(again.group->memory.benefit.settled == Mode::kFree);
-  CHECK(core.AddClient(make(6)).group->memory.benefit.settled == Mode::kHeld);
+  CHECK(again.group->memory.benefit->settled == Mode::kFree);
+  CHECK(core.AddClient(make(6)).group->memory.benefit->settled == Mode::kHeld);
   // A group that has an answer of its own keeps it.
-  policy::BenefitMemory known;
-  known.wait_ns = 1;
+  policy::BenefitSlot known;
+  known.Use().wait_ns = 1;
   policy::Recall(known, Mode::kFree);
-  CHECK(known.settled == Mode::kHeld);
+  CHECK(known->settled == Mode::kHeld);
 }
 
 TEST_CASE("an overridden hint is explained") {

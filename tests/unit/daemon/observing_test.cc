@@ -58,7 +58,7 @@ TEST_CASE("an observing daemon measures nothing that needs a gate") {
     world.Report(*high, true);
     fake_now += 20 * policy::kNsPerMs;
     world.Report(*high, false);
-    CHECK((high->client->group->memory.benefit.seen_ns != 0) == enforces);
+    CHECK((high->client->group->memory.benefit->seen_ns != 0) == enforces);
   }
 }
 

@@ -264,7 +264,7 @@ struct Equals {
     }
   }
 
-  Mode Settled(std::size_t i) const { return world.state.groups[i].memory.benefit.settled; }
+  Mode Settled(std::size_t i) const { return world.state.groups[i].memory.benefit->settled; }
 
   struct Important {
     bool is_bound = false;

@@ -16,7 +16,7 @@ World Below(Mode mode, std::uint32_t others, bool is_busy, std::uint32_t limit =
   world.Add(1, 10, 0, is_busy);
   for (std::uint32_t i = 0; i < others; ++i)
     world.Add(2 + i, 0, 0, true);
-  BenefitMemory& benefit = world.state.groups[0].memory.benefit;
+  BenefitMemory& benefit = world.state.groups[0].memory.benefit.Use();
   benefit.mode = benefit.settled = mode;
   benefit.next_trial_ns = kNever;
   return world;
@@ -78,7 +78,7 @@ TEST_CASE("the windows below a group follow its mode") {
 
 TEST_CASE("the window between bursts is wide for a lone client only, and that is held as by any other") {
   World world = Below(Mode::kHeldWide, 1, false, 0);
-  world.state.groups[0].memory.benefit.known_with = {.count = 1, .who = 1};
+  world.state.groups[0].memory.benefit.Use().known_with = {.count = 1, .who = 1};
   Tenant& important = world.state.tenants[0];
   important.idle_since_ns = kNow - 1;
   CHECK(world.At(kNow).gates[1].window_us == 8 * world.state.settings.window_us);
@@ -151,8 +151,8 @@ TEST_CASE("between requests those below have a wide window if the next one will 
                          Row{"held whenever it is busy", Mode::kHeld, 7 * kNsPerMs, kCredit + 1, 100}}) {
     INFO(row.name);
     World world = Below(row.mode, 1, false);
-    world.state.groups[0].memory.benefit.lead_ns = row.lead_ns;
-    world.state.groups[0].memory.benefit.pause_credit_ns = kCredit;
+    world.state.groups[0].memory.benefit.Use().lead_ns = row.lead_ns;
+    world.state.groups[0].memory.benefit.Use().pause_credit_ns = kCredit;
     Tenant& important = world.state.tenants[0];
     important.idle_since_ns = kNow;
     const std::uint32_t window_us = world.state.settings.window_us;
@@ -192,7 +192,7 @@ TEST_CASE("the lead is the shortest recent time until a request first waits") {
     pass(row.wait_at_ms, true, row.wait_at_ms < 10);
     pass(10 - row.wait_at_ms, false, false);
     pass(40, true, false);  // the next request: the last did not wait, if it has not until now
-    CHECK(world.state.groups[0].memory.benefit.lead_ns / 1'000 == row.lead_us);
+    CHECK(world.state.groups[0].memory.benefit->lead_ns / 1'000 == row.lead_us);
   }
 }
 

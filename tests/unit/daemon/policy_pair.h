@@ -73,7 +73,7 @@ class Pair {
       Burst(behaviour);
   }
 
-  Mode Settled() const { return world_.state.groups[0].memory.benefit.settled; }
+  Mode Settled() const { return world_.state.groups[0].memory.benefit->settled; }
   std::uint64_t Changes() const { return changes_; }
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
@@ -104,7 +104,7 @@ class Pair {
     Important().busy = true;
     Important().busy_since_ns = now_;
     Decide();
-    const Mode mode = world_.state.groups[0].memory.benefit.mode;
+    const Mode mode = world_.state.groups[0].memory.benefit->mode;
     const bool is_late = HoldsThroughout(mode) || (IsWhileItWaits(mode) && behaviour.is_late_while_it_waits);
     const double late_us = is_late && burst_ % behaviour.bursts == 0 ? behaviour.late_for_window * more_us : 0;
     if (behaviour.waits_held_us == 0) Pass(late_us);

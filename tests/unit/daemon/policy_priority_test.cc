@@ -33,7 +33,7 @@ TEST_CASE("priority: which clients are awaited") {
   CHECK(!decision.gates[2].awaited);
   // No client waits for one that lets others run beside it.
   world.state.settings.tolerance_percent = 5;
-  BenefitMemory& benefit = world.state.groups[0].memory.benefit;
+  BenefitMemory& benefit = world.state.groups[0].memory.benefit.Use();
   benefit.mode = benefit.settled = BenefitMemory::Mode::kBeside;
   benefit.next_trial_ns = kNever;
   CHECK(!world.At(kNow + 2).gates[0].awaited);

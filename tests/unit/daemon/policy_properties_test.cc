@@ -25,7 +25,7 @@ bool Tracked(const State& state, const Decision& decision, std::uint32_t group) 
 }
 
 bool Lingers(const State& state, const Tenant& tenant, std::uint64_t now) {
-  const bool waits = IsWhileItWaits(state.groups[tenant.group].memory.benefit.mode);
+  const bool waits = IsWhileItWaits(state.groups[tenant.group].memory.benefit->mode);
   const std::uint64_t linger_ns = std::max(state.settings.linger_us * kNsPerUs, waits ? Benefit::kLingerNs : 0);
   return !tenant.busy && tenant.idle_since_ns != 0 && tenant.idle_since_ns + linger_ns > now;
 }
@@ -151,10 +151,10 @@ Wrong Urgency(const State& state, const Decision& decision, std::uint64_t now) {
 
 // When it holds those below; an equal that tries a freer mode binds all of that priority.
 BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::uint32_t group) {
-  const BenefitMemory& own = decision.memory[group].benefit;
+  const BenefitMemory& own = *decision.memory[group].benefit;
   BenefitMemory::Mode mode = own.mode;
   for (std::size_t i = 0; i < state.groups.size(); ++i) {
-    const BenefitMemory& other = decision.memory[i].benefit;
+    const BenefitMemory& other = *decision.memory[i].benefit;
     if (i == group || state.groups[i].priority != state.groups[group].priority || other.place == 0) continue;
     if (HoldsThroughout(other.mode)) {
       mode = std::max(mode, other.mode);
@@ -172,7 +172,7 @@ BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decisi
   const bool is_measured = state.settings.tolerance_percent != 0 && !state.groups[tenant.group].strict;
   const bool is_away = !tenant.busy && now_ns - tenant.idle_since_ns >= 10 * kNsPerS;
   if (is_measured && is_away) return std::max(mode, BenefitMemory::Mode::kBesideWide);
-  const bool rests = !tenant.busy && now_ns >= RestsFrom(decision.memory[tenant.group].benefit, mode);
+  const bool rests = !tenant.busy && now_ns >= RestsFrom(*decision.memory[tenant.group].benefit, mode);
   return is_measured && rests ? std::max(mode, Benefit::kRestMode) : mode;
 }
 

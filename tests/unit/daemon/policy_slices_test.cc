@@ -99,8 +99,8 @@ TEST_CASE("slices: a group that lets those below run has a long one if it is alo
   world.Add(2, 0, 0, true);
   world.At(kNow);
   const auto settle = [&world](std::size_t group, BenefitMemory::Mode mode) {
-    world.state.groups[group].memory.benefit.settled = mode;
-    world.state.groups[group].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
+    world.state.groups[group].memory.benefit.Use().settled = mode;
+    world.state.groups[group].memory.benefit.Use().next_trial_ns = kNow + 100 * kNsPerS;
   };
   settle(0, BenefitMemory::Mode::kFree);
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0});
@@ -141,8 +141,8 @@ TEST_CASE("slices: a group that lets those below run has the driver's own where 
   world.Add(2, 20, 0, true);
   world.Add(3, 0, 0, true);
   CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200});
-  world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kBeside;
-  world.state.groups[1].memory.benefit.next_trial_ns = kNow + kNsPerS;
+  world.state.groups[1].memory.benefit.Use().settled = BenefitMemory::Mode::kBeside;
+  world.state.groups[1].memory.benefit.Use().next_trial_ns = kNow + kNsPerS;
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 200});
 }
 
@@ -162,8 +162,8 @@ TEST_CASE("slices: beside a group, as its mode says") {
     world.Add(1, 20, 0, true);
     world.Add(2, 0, 0, true);
     world.At(kNow);
-    world.state.groups[0].memory.benefit.settled = row.mode;
-    world.state.groups[0].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
+    world.state.groups[0].memory.benefit.Use().settled = row.mode;
+    world.state.groups[0].memory.benefit.Use().next_trial_ns = kNow + 100 * kNsPerS;
     CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, row.us});
     world.Add(3, 0, 0, true);
     CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, row.us, row.us});
@@ -178,8 +178,8 @@ TEST_CASE("slices: those beside a group have what its mode says as long as it ha
   world.Add(3, 0, 0, true);
   world.Add(4, 0, 0, true);
   world.At(kNow);
-  world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kBeside;
-  world.state.groups[1].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
+  world.state.groups[1].memory.benefit.Use().settled = BenefitMemory::Mode::kBeside;
+  world.state.groups[1].memory.benefit.Use().next_trial_ns = kNow + 100 * kNsPerS;
   // The first one holds, but has never had any work.
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 1'000, 1'000});
   const auto pause = [&](std::size_t index, std::uint64_t at_ns) {

@@ -156,7 +156,7 @@ namespace {
 void LetBeside(World& world, std::initializer_list<std::uint64_t> groups) {
   world.state.settings.tolerance_percent = 5;
   for (const std::uint64_t id : groups) {
-    BenefitMemory& benefit = world.GroupOf(id, 0).memory.benefit;
+    BenefitMemory& benefit = world.GroupOf(id, 0).memory.benefit.Use();
     benefit.mode = benefit.settled = BenefitMemory::Mode::kBeside;
     benefit.holds = false;
     benefit.next_trial_ns = kNever;
@@ -224,7 +224,7 @@ TEST_CASE("a group that lets others run takes no turns, and they take theirs amo
     CHECK(decision.gates[3].why == (busy ? Why::kBeside : Why::kOpen));
   }
   // While it tries the other mode, it holds them.
-  world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kHeld;
+  world.state.groups[1].memory.benefit.Use().settled = BenefitMemory::Mode::kHeld;
   CHECK(Letters(world.At(kNow + 1)) == "ooHH");
 }
 

@@ -109,7 +109,7 @@ class Waits {
         const std::uint64_t in_line_ns = now - wait.line_since;
         // Each time that one of them begins or stops holding others, it may run first once more.
         for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
-          const bool changes = state.groups[other].memory.benefit.holds != decision.memory[other].benefit.holds;
+          const bool changes = state.groups[other].memory.benefit->holds != decision.memory[other].benefit->holds;
           wait.changes_in_line += changes && met.contains(state.groups[other].id) ? 1 : 0;
         }
         const std::uint64_t turns = (wait.line.size() + wait.changes_in_line) * state.settings.turn_ms * kNsPerMs;

@@ -143,7 +143,7 @@ TEST_CASE("a client is asked to report its waits, which shut and open others' ga
   const auto low = world.Connect(2, 0);
   CHECK((high->board->Word(0) & abi::kTellsWaits) != 0);
   CHECK((low->board->Word(0) & abi::kTellsWaits) == 0);
-  policy::BenefitMemory& benefit = high->client->group->memory.benefit;
+  policy::BenefitMemory& benefit = high->client->group->memory.benefit.Use();
   benefit.mode = benefit.settled = policy::BenefitMemory::Mode::kWaitsWide;
   benefit.next_trial_ns = policy::kNever;
   world.scheduler.Changed(*high->client);

@@ -42,7 +42,7 @@ TEST_CASE("the largest possible state fits") {
       .priority = -100, .weight = 10'000, .latency = Latency::kStrict, .deadline_us = policy::kDeadlineLimits.max};
   Client& client = core.AddClient(std::move(fresh));
   client.late_total = ~std::uint64_t{0};
-  client.group->memory.benefit.settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
+  client.group->memory.benefit.Use().settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
   client.connected_ns = ~std::uint64_t{0};
   constexpr std::size_t kDevices = kMaxAttachments / kMaxClients;
   for (std::uint32_t slot = 0; slot < kDevices; ++slot) {
@@ -168,7 +168,7 @@ TEST_CASE("a client survives saving unchanged") {
   core.SetPriority({&client}, -3, user);
   core.SetWeight({&client}, 70, user);
   core.SetHold({&client}, true, user);
-  client.group->memory.benefit.settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
+  client.group->memory.benefit.Use().settled = policy::BenefitMemory::Mode::kWaitsNarrowest;
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);
   CHECK(saved.layout_hash() == abi::kLayoutHash);
@@ -197,7 +197,7 @@ TEST_CASE("a client survives saving unchanged") {
   CHECK(again.effective.latency == Latency::kAuto);
   CHECK(again.effective.latency_source == PrioritySource::kAdmin);
   CHECK(again.group->name == "job");
-  CHECK(again.group->memory.benefit.settled == policy::BenefitMemory::Mode::kWaitsNarrowest);
+  CHECK(again.group->memory.benefit->settled == policy::BenefitMemory::Mode::kWaitsNarrowest);
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
 
