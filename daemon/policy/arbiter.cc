@@ -32,7 +32,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   CountWindows();
   decision.gates.resize(state.tenants.size());
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
-    decision.gates[i] = GateOf(i);
+    SetGate(i, decision.gates[i]);
     decision.gates[i].slice_us = SliceFor(i, decision.gates[i]);
   }
   FindAwaited();

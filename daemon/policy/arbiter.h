@@ -69,6 +69,13 @@ class Arbiter {
     std::uint64_t client = 0;
     auto operator<=>(const LowClient&) const = default;  // NOLINT(modernize-use-nullptr): as above
   };
+  // The strictest modes above a rank: of any group, and by by_mode_not_away.
+  struct ModesAbove {
+    bool is_known = false;
+    Rank rank;
+    Mode any = kCheapest;
+    Mode not_away = kCheapest;
+  };
   struct DeviceView {
     // The two highest ranks that attached groups can reach, and those groups.
     Rank top;
@@ -98,7 +105,8 @@ class Arbiter {
     std::array<Rank, BenefitMemory::kModes> by_mode;
     // The same of groups that are not away, with kRestMode for one that rests between requests.
     std::array<Rank, BenefitMemory::kModes> by_mode_not_away;
-    bool can_be_held = false;  // an attached client is below a group that holds whenever it is busy
+    mutable ModesAbove last_above;  // the last answer of Above: most tenants here have the same rank
+    bool can_be_held = false;       // an attached client is below a group that holds whenever it is busy
     // The highest rank with recent work here, and the strictest mode of its groups.
     Rank active;
     Mode active_mode = kCheapest;
@@ -152,7 +160,7 @@ class Arbiter {
   void NoteBenefits();
   void FindAwaited();
   void CountWindows();
-  Gate GateOf(std::uint32_t tenant) const;
+  void SetGate(std::uint32_t tenant, Gate& gate) const;
   void NoteMode(const Tenant& tenant, Mode mode);
   void NoteActive(const Tenant& tenant, Mode mode);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
@@ -165,8 +173,7 @@ class Arbiter {
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
     return CanBeOvertaken(tenant) &&
-           (!holders_.Measures() ||
-            HoldsThroughout(StrictestAbove(devices_[own.device].by_mode, groups_[own.group].rank)));
+           (!holders_.Measures() || HoldsThroughout(Above(devices_[own.device], groups_[own.group].rank).any));
   }
   // The mode among higher ranks that costs those below most.
   static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
@@ -174,11 +181,18 @@ class Arbiter {
         std::find_if(by_mode.begin(), by_mode.end(), [&rank](const Rank& above) { return rank < above; });
     return found == by_mode.end() ? kCheapest : static_cast<Mode>(found - by_mode.begin());
   }
+  // Once all modes are noted.
+  static const ModesAbove& Above(const DeviceView& device, const Rank& rank) {
+    ModesAbove& above = device.last_above;
+    if (!above.is_known || above.rank != rank)
+      above = {true, rank, StrictestAbove(device.by_mode, rank), StrictestAbove(device.by_mode_not_away, rank)};
+    return above;
+  }
   // The mode that decides the windows of this rank.
   Mode ModeOfWindow(const DeviceView& device, const Rank& rank) const {
     if (!holders_.Measures()) return Mode::kHeld;
-    return std::max(StrictestAbove(device.by_mode, rank),
-                    std::min(StrictestAbove(device.by_mode_not_away, rank), kAwayMode));
+    const ModesAbove& above = Above(device, rank);
+    return std::max(above.any, std::min(above.not_away, kAwayMode));
   }
   // Clients below it run beside it most of the time. It takes no turns, since it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {

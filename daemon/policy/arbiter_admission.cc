@@ -29,12 +29,18 @@ void Arbiter::Order() {
          .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
          .group = group});
   }
-  std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
+  // Without turns and shares nothing depends on the order of equals.
+  const bool has_limit =
+      std::any_of(devices_.begin(), devices_.end(), [](const auto& view) { return view.limit != 0; });
+  const bool orders_equals = has_limit || share_.KeepsAny();
+  const auto goes_before = [&](const Place& a, const Place& b) {
     if (a.rank != b.rank) return a.rank > b.rank;
+    if (!orders_equals) return false;
     if (a.share != b.share) return a.share < b.share;
     if (a.turn != b.turn) return a.turn < b.turn;
     return state_->groups[a.group].id < state_->groups[b.group].id;
-  });
+  };
+  if (!std::is_sorted(order_.begin(), order_.end(), goes_before)) std::sort(order_.begin(), order_.end(), goes_before);
   if (share_.KeepsAny()) Interleave();
 }
 

@@ -40,15 +40,19 @@ bool Arbiter::IsInTurnOn(std::uint32_t group, std::uint32_t device) const {
   });
 }
 
-Gate Arbiter::GateOf(std::uint32_t index) const {
-  const auto held = [](Why why, std::uint64_t held_for) {
-    return Gate{.held = true, .tracked = true, .why = why, .held_for = held_for};
+// Writes in place: a Gate that is put together elsewhere and then copied costs more than all that is decided here.
+void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
+  gate = Gate{};
+  const auto held = [&gate](Why why, std::uint64_t held_for) {
+    gate.held = gate.tracked = true;
+    gate.why = why;
+    gate.held_for = held_for;
   };
   const Tenant& tenant = state_->tenants[index];
   const GroupView& view = groups_[tenant.group];
   const DeviceView& device = devices_[tenant.device];
   if (state_->groups[tenant.group].hold) return held(Why::kHold, 0);
-  if (!view.tracked) return Gate{};
+  if (!view.tracked) return;
   const bool guarded = guard_.HasSlot(tenant.group);
   if (!guarded) {
     if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
@@ -61,14 +65,14 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
       return held(Why::kTurn, device.turn_client);
     }
   }
-  Gate gate{.tracked = true, .why = guarded ? Why::kGuard : Why::kOpen};
+  gate.tracked = true;
+  gate.why = guarded ? Why::kGuard : Why::kOpen;
   if (!guarded && device.beside > view.rank.priority) {
     gate.why = Why::kBeside;
     gate.held_for = device.beside_client;
   }
   gate.window_us = WindowOf(index, gate.window_floor);
   gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.Measures(tenant.group);
-  return gate;
 }
 
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {

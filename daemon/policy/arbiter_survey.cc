@@ -12,6 +12,7 @@ namespace {
 // Keeps the lowest values, ascending.
 template <typename Value, std::size_t kCount>
 void AddLowest(std::array<Value, kCount>& lowest, Value value) {
+  if (!(value < lowest.back())) return;
   for (Value& each : lowest)
     if (value < each) std::swap(value, each);
 }
@@ -239,7 +240,8 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-      if (!groups_[group].tracked || !(state_->groups[group].memory.benefit.IsUsed() || HasOthersBelow(group))) continue;
+      if (!groups_[group].tracked || !(state_->groups[group].memory.benefit.IsUsed() || HasOthersBelow(group)))
+        continue;
       holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
                        OthersBelow(group));
     }

@@ -39,7 +39,9 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
 }
 
 // Adds the launches since the last read. A client may write anything there: a value below the last one adds nothing.
+// Only a benefit counts them, and the counter is on a cache line of its client's: for others it is not read.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
+  if (!cluster.state.groups[cluster.state.tenants[i].group].memory.benefit.IsUsed()) return;
   const std::uint64_t launches = cluster.launch_counters[i].Read();
   cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);
   cluster.launches[i] = launches;
