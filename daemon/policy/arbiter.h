@@ -101,6 +101,7 @@ class Arbiter {
     std::uint32_t next_group = kNobody;    // the last one added to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: they divide the window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
+    bool is_mixed = false;                 // its groups' ranks can differ
     // By mode, the highest rank of an attached group in it.
     std::array<Rank, BenefitMemory::kModes> by_mode;
     // The same of groups that are not away, with kRestMode for one that rests between requests.
@@ -226,7 +227,6 @@ class Arbiter {
   bool IsReserved(const DeviceView& device, const Rank& rank) const {
     return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
-  bool IsMixed(const DeviceView& device) const;
   bool IsRecent(const Tenant& tenant) const {
     return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kRecentNs);
   }

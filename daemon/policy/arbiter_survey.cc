@@ -122,11 +122,6 @@ void Arbiter::Attach(std::uint32_t group, Rank potential, bool ranked) {
   }
 }
 
-bool Arbiter::IsMixed(const DeviceView& device) const {
-  if (device.second_group == kNobody) return false;
-  return device.ranked || device.bottom_priority != device.top.priority;
-}
-
 bool Arbiter::FindOvertaken(const Tenant& tenant) const {
   const DeviceView& device = devices_[tenant.device];
   const Rank& top = device.top_group == tenant.group ? device.second : device.top;
@@ -134,6 +129,10 @@ bool Arbiter::FindOvertaken(const Tenant& tenant) const {
 }
 
 void Arbiter::FindTracked() {
+  for (DeviceView& device : devices_) {
+    const bool has_several = device.second_group != kNobody;
+    device.is_mixed = has_several && (device.ranked || device.bottom_priority != device.top.priority);
+  }
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     if (state_->groups[group].hold) {
       KeepBenefit(group);
@@ -142,7 +141,7 @@ void Arbiter::FindTracked() {
     GroupView& view = groups_[group];
     view.tracked = share_.Keeps(group);
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
-      view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
+      view.tracked = view.tracked || devices_[state_->tenants[i].device].is_mixed;
       overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
     }
     if (view.tracked) {

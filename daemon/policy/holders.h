@@ -21,8 +21,8 @@ class Holders {
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
   // Without `measures` all hold, and Observe, Choose and Note are not called.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
-  // For each tracked group that has others below it, or had: whether it has work, whether less important clients have work on its devices, whether both
-  // have on the same one (`contended`), and which of those clients have recent work.
+  // For each tracked group that has others below it, or had: whether it has work, whether less important clients have
+  // work on its devices, whether both have on the same one (`contended`), and which of those clients have recent work.
   void Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
   // Decides which group tries now, and so which groups hold.
   void Choose();
