@@ -152,14 +152,14 @@ void Arbiter::FindTracked() {
   }
 }
 
-// What is known of a group's benefit stays while it is on hold or untracked. A pair ends: its blocks must be
-// neighbours.
+// What is known of a group's benefit stays while it is on hold or untracked. That time counts for nothing, and a pair
+// ends: its blocks must be neighbours.
 void Arbiter::KeepBenefit(std::uint32_t group) {
   const BenefitSlot& before = state_->groups[group].memory.benefit;
   if (!before.IsUsed()) return;
   BenefitMemory& next = decision_->memory[group].benefit.Use();
   next = *before;
-  next.open = false;
+  next.open = next.contended = next.others_work = false;
   next.place = 0;
 }
 

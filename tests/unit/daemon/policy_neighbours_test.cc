@@ -88,6 +88,18 @@ TEST_CASE("the answer outlives a hold of its group") {
   CHECK(pair.Settled() == Mode::kFree);
 }
 
+TEST_CASE("time in which a group is on hold does not count as others' working time") {
+  Pair pair(5);
+  pair.Run({}, 60);
+  const float before = pair.Longest();
+  REQUIRE(before > 0.9F);
+  pair.SetHold(true);
+  pair.Pass(10);
+  pair.SetHold(false);
+  pair.Run({}, 0.1);
+  CHECK(pair.Longest() == before);
+}
+
 TEST_CASE("the answer stays while it is measured again beside another neighbour") {
   Pair pair(5);
   pair.Run({}, 60);

@@ -89,6 +89,12 @@ class Pair {
     world_.state.tenants[1].busy = true;
     Decide();
   }
+  // Lets time pass in which nothing changes.
+  void Pass(double seconds) {
+    now_ += static_cast<std::uint64_t>(seconds * kNsPerS);
+    Decide();
+  }
+  float Longest() const { return world_.state.groups[0].memory.benefit->longest; }
   void SetHold(bool hold) {
     world_.state.groups[0].hold = hold;
     Decide();
@@ -107,7 +113,7 @@ class Pair {
     const Mode mode = world_.state.groups[0].memory.benefit->mode;
     const bool is_late = HoldsThroughout(mode) || (IsWhileItWaits(mode) && behaviour.is_late_while_it_waits);
     const double late_us = is_late && burst_ % behaviour.bursts == 0 ? behaviour.late_for_window * more_us : 0;
-    if (behaviour.waits_held_us == 0) Pass(late_us);
+    if (behaviour.waits_held_us == 0) Work(late_us);
     const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
     const double own = core * std::exp(behaviour.noise * normal_(random_));
     double left = static_cast<double>(behaviour.launches);
@@ -118,7 +124,7 @@ class Pair {
       const double until = static_cast<double>(next_decision_ - now_) / 1e3 / us;
       const double count = std::min(left, std::max(1.0, until));
       left -= count;
-      Pass(count * us);
+      Work(count * us);
       ++now_;
       Important().launched = static_cast<std::uint64_t>(std::ceil(count));
       if (left > 0) Decide();
@@ -145,11 +151,11 @@ class Pair {
                                     ? behaviour.waits_then_held_us
                                     : behaviour.waits_held_us + behaviour.waits_for_window * window_us;
     const double us = besides_ ? behaviour.waits_beside_us : was_beside ? then_held_us : behaviour.waits_held_us;
-    Pass(us + late_us);
+    Work(us + late_us);
     Important().waits = false;
   }
 
-  void Pass(double us) {
+  void Work(double us) {
     const auto ns = static_cast<std::uint64_t>(us * 1e3);
     now_ += ns;
     busy_ns_ += ns;
