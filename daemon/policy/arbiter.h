@@ -155,7 +155,7 @@ class Arbiter {
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
-  bool HasOthersBelow(std::uint32_t group) const;
+  bool IsObserved(std::uint32_t group) const;
   bool OthersWork(std::uint32_t group, bool where_busy) const;
   Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
@@ -195,11 +195,14 @@ class Arbiter {
     const ModesAbove& above = Above(device, rank);
     return std::max(above.any, std::min(above.not_away, kAwayMode));
   }
+  // A less important client is attached to its device.
+  bool HasOthersBelow(const Tenant& tenant) const {
+    return groups_[tenant.group].rank.priority > devices_[tenant.device].bottom_priority;
+  }
   // Clients below it run beside it most of the time. It takes no turns, since it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return !HoldsThroughout(holders_.ModeOf(own.group)) &&
-           groups_[own.group].rank.priority > devices_[own.device].bottom_priority;
+    return !HoldsThroughout(holders_.ModeOf(own.group)) && HasOthersBelow(own);
   }
   // No attached group is above it or its equal.
   bool IsAloneOnTop(const Tenant& tenant) const {

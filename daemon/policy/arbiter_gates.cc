@@ -72,7 +72,7 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
     gate.held_for = device.beside_client;
   }
   gate.window_us = WindowOf(index, gate.window_floor);
-  gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.Measures(tenant.group);
+  gate.tells_waits = HasOthersBelow(tenant) && holders_.Measures(tenant.group);
 }
 
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {

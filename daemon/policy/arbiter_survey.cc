@@ -25,10 +25,9 @@ std::uint64_t HashOf(std::uint64_t client) {
 
 // Keeps the memory of the benefit.
 void Clear(GroupMemory& memory) {
-  BenefitSlot benefit = std::move(memory.benefit);
-  benefit.Clear();
-  memory = GroupMemory{};
-  memory.benefit = std::move(benefit);
+  GroupMemory cleared{.benefit = std::move(memory.benefit)};
+  cleared.benefit.Clear();
+  memory = std::move(cleared);
 }
 
 }  // namespace
@@ -203,12 +202,12 @@ void Arbiter::Remember(std::uint32_t group) {
   DecideAgainAt(view.next_decision_ns);
 }
 
-// Whether a less important client is attached to one of the group's devices.
-bool Arbiter::HasOthersBelow(std::uint32_t group) const {
+// Whether its benefit is observed: from when there first are others below it.
+bool Arbiter::IsObserved(std::uint32_t group) const {
+  if (!groups_[group].tracked) return false;
+  if (state_->groups[group].memory.benefit.IsUsed()) return true;
   const auto tenants = roster_.TenantsOf(group);
-  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
-    return devices_[state_->tenants[i].device].bottom_priority < groups_[group].rank.priority;
-  });
+  return std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return HasOthersBelow(state_->tenants[i]); });
 }
 
 // Whether a less important client has work on one of the group's devices. `where_busy`: only on devices where the group
@@ -238,12 +237,10 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
 
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
-    for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-      if (!groups_[group].tracked || !(state_->groups[group].memory.benefit.IsUsed() || HasOthersBelow(group)))
-        continue;
-      holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
-                       OthersBelow(group));
-    }
+    for (std::uint32_t group = 0; group < groups_.size(); ++group)
+      if (IsObserved(group))
+        holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
+                         OthersBelow(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
@@ -270,7 +267,7 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   };
   note(device.by_mode, mode);
   if (IsAway(tenant)) return;
-  const bool may_rest = !tenant.busy && holders_.Measures(tenant.group) && rank.priority > device.bottom_priority;
+  const bool may_rest = !tenant.busy && holders_.Measures(tenant.group) && HasOthersBelow(tenant);
   const std::uint64_t rests_from_ns = may_rest ? RestsFrom(*decision_->memory[tenant.group].benefit, mode) : kNever;
   const bool rests = now_ns_ >= rests_from_ns;
   note(device.by_mode_not_away, rests ? std::max(mode, Benefit::kRestMode) : mode);

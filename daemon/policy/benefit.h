@@ -9,8 +9,8 @@
 //     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
 //   - Between requests, others below a group that holds them only while its host waits have the windows of kRestMode:
-//     what they have in flight when a request begins has finished when the host first waits. This needs a lead, the
-//     shortest recent time from a request's beginning to its first wait, of at least kRestLeadNs.
+//     what they have in flight when a request begins has finished by the time the host first waits. This needs a lead,
+//     the shortest recent time from a request's beginning to its first wait, of at least kRestLeadNs.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.

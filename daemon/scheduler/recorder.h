@@ -43,7 +43,7 @@ class Recorder {
   // ---- decisions
   // The gates were written at `written_ns`.
   void NoteDecision(Device& device, std::uint64_t written_ns);
-  // `after`: the benefit from now on; the group's memory still has the one before.
+  // `benefit`: from now on; the group's memory still has the one before.
   void NoteBenefit(const Group& group, const policy::BenefitSlot& benefit, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 

@@ -96,7 +96,7 @@ TEST_CASE("below a group that waits, the widest window that is not too slow is t
 }
 
 TEST_CASE("the mode is found soon, also above one that seldom has requests") {
-  // Requests of 8.5 ms, whose waits are longer by what others have in flight when they begin.
+  // Requests of 8.5 ms. Each wait is longer by what others have in flight when it begins.
   struct Row {
     std::uint64_t rest_us;
     double us_of_window;
