@@ -104,7 +104,7 @@ class Arbiter {
     bool is_mixed = false;                 // its groups' ranks can differ
     // By mode, the highest rank of an attached group in it.
     std::array<Rank, BenefitMemory::kModes> by_mode;
-    // The same of groups that are not away, with kRestMode for one that rests between requests.
+    // The same of groups that are not away, with kRestMode for one that is not about to wait.
     std::array<Rank, BenefitMemory::kModes> by_mode_not_away;
     mutable ModesAbove last_above;  // the last answer of Above: most tenants here have the same rank
     bool can_be_held = false;       // an attached client is below a group that holds whenever it is busy

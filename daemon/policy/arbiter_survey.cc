@@ -267,13 +267,11 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   };
   note(device.by_mode, mode);
   if (IsAway(tenant)) return;
-  const bool may_rest = !tenant.busy && holders_.Measures(tenant.group) && HasOthersBelow(tenant);
-  const std::uint64_t rests_from_ns = may_rest ? RestsFrom(*decision_->memory[tenant.group].benefit, mode) : kNever;
-  const bool rests = now_ns_ >= rests_from_ns;
-  note(device.by_mode_not_away, rests ? std::max(mode, Benefit::kRestMode) : mode);
-  if (!may_rest) return;
-  if (!rests) DecideAgainAt(rests_from_ns);
-  if (mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
+  const bool may_rest = holders_.Measures(tenant.group) && HasOthersBelow(tenant);
+  const Rest rest = may_rest ? RestOf(*decision_->memory[tenant.group].benefit, mode) : Rest{};
+  note(device.by_mode_not_away, rest.is_on ? std::max(mode, Benefit::kRestMode) : mode);
+  DecideAgainAt(rest.changes_ns);
+  if (may_rest && !tenant.busy && mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {

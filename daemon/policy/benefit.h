@@ -8,9 +8,11 @@
 //   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
 //     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
-//   - Between requests, others below a group that holds them only while its host waits have the windows of kRestMode:
-//     what they have in flight when a request begins has finished by the time the host first waits. This needs a lead,
-//     the shortest recent time from a request's beginning to its first wait, of at least kRestLeadNs.
+//   - While no wait is near, others below a group that holds them only while its host waits have the windows of
+//     kRestMode: what they have in flight has finished by the time the host waits. When that will be is taken from the
+//     shortest recent times from a request's beginning to its first wait (the lead) and from a wait's end to the next
+//     (the gap), if that seldom (kFollowed) came within kRestLeadNs at its place in the row. Wide windows end
+//     kRestLeadNs before; between requests they need a lead of at least that.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
@@ -127,7 +129,7 @@ class Benefit {
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
   void NoteWait(BenefitMemory& memory) const;
-  static void NoteLead(BenefitMemory& memory);
+  static void EndStretch(BenefitMemory& memory, std::uint64_t end_ns);
   bool Lingers(const BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
   void SetMode(BenefitMemory& memory, Mode mode) const;
@@ -194,9 +196,13 @@ inline std::optional<BenefitMemory::Mode> ModeFrom(std::string_view text) {
   if (found == std::end(kModeWords)) return std::nullopt;
   return static_cast<BenefitMemory::Mode>(found - std::begin(kModeWords));
 }
-// From when on, unless it has work again, others have the windows of Benefit::kRestMode; kNever: in no case. `mode`: in
-// force.
-std::uint64_t RestsFrom(const BenefitMemory& memory, BenefitMemory::Mode mode);
+// Whether others have the windows of Benefit::kRestMode since the last Advance, and when that changes if nothing else
+// does; kNever: it does not. `mode`: in force.
+struct Rest {
+  bool is_on = false;
+  std::uint64_t changes_ns = kNever;
+};
+Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
 void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);

@@ -137,13 +137,19 @@ struct BenefitMemory {
   Mode relearnt_from = Mode::kHeld;   // the answer then
   std::uint64_t waits_until_ns = 0;   // when its last wait ended
   std::uint8_t waits_in_row = 0;      // with the last one; 0: none yet
-  // How often another wait of the row followed, by place in the row; the last entry is for all further places.
+  // By place in the row, how often another wait followed within kLingerNs, and within kRestLeadNs (benefit.h); the last
+  // entries are for all further places.
   std::array<float, 4> followed = {1, 1, 1, 1};
-  std::uint64_t lead_ns = 0;  // the shortest recent time from a request's beginning to its first wait; 0: unknown
-  bool has_led = false;       // the present request has waited
-  bool holds = true;          // others are held for it now, if it is busy
-  float cost = 0;             // the part of the time in which others were held for it
-  float longest = 0;          // the part of the others' working time in which it was open and contended; 0: not known
+  std::array<float, 4> followed_soon = {1, 1, 1, 1};
+  // The shortest recent time until it waited: from a request's beginning, and from an earlier wait's end, of those of
+  // at least kRestLeadNs; 0: unknown.
+  std::uint64_t lead_ns = 0;
+  std::uint64_t gap_ns = 0;
+  std::uint64_t stretch_since_ns = 0;  // when the present such time began; 0: it waits, or has never had work
+  bool is_in_gap = false;              // the present one began with a wait's end
+  bool holds = true;                   // others are held for it now, if it is busy
+  float cost = 0;                      // the part of the time in which others were held for it
+  float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
   bool skips_request = false;  // likewise of this request: it began before others could have more in flight
@@ -167,8 +173,8 @@ struct BenefitMemory {
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer last changed
   bool IsSettled() const { return wait_ns != 0; }
-  float& Followed() { return followed[std::max<std::size_t>(waits_in_row, 1) - 1]; }
-  float Followed() const { return followed[std::max<std::size_t>(waits_in_row, 1) - 1]; }
+  // An index into `followed`.
+  std::size_t Place() const { return std::max<std::size_t>(waits_in_row, 1) - 1; }
   Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   bool operator==(const BenefitMemory&) const = default;

@@ -163,10 +163,100 @@ TEST_CASE("between requests those below have a wide window if the next one will 
     CHECK((row.percent != 400 || before.next_decision_ns == kNow + row.idle_ns));
     CHECK(world.At(kNow + row.idle_ns).gates[1].window_us == row.percent * window_us / 100);
     important.busy = true;
-    important.busy_since_ns = kNow + row.idle_ns + 1;
-    CHECK(world.At(kNow + row.idle_ns + 1).gates[1].window_us ==
-          (HoldsThroughout(row.mode) ? 0 : AllowanceOf(row.mode).window_percent * window_us / 100));
+    const std::uint64_t begins_ns = important.busy_since_ns = kNow + row.idle_ns + 1;
+    const Decision begun = world.At(begins_ns);
+    const std::uint32_t narrow_us =
+        HoldsThroughout(row.mode) ? 0 : AllowanceOf(row.mode).window_percent * window_us / 100;
+    const bool is_wide = IsWhileItWaits(row.mode) && row.lead_ns > Benefit::kRestLeadNs;
+    CHECK(begun.gates[1].window_us == (is_wide ? 4 * window_us : narrow_us));
+    if (!is_wide) continue;
+    const std::uint64_t until_ns = begins_ns + row.lead_ns - Benefit::kRestLeadNs;
+    CHECK(begun.next_decision_ns <= until_ns);
+    CHECK(world.At(until_ns).gates[1].window_us == narrow_us);
   }
+}
+
+// Waits of an important program: each begins some time after the last one ended.
+class Waiting {
+ public:
+  explicit Waiting(World& world) : world_(world) {
+    important().busy = true;
+    important().busy_since_ns = now_ns_;
+    world_.At(now_ns_);
+  }
+  // Time passes until it waits, which it does for 0.2 ms.
+  void After(std::uint64_t us) {
+    At(us, true);
+    At(200, false);
+  }
+  // Only time passes.
+  Decision Pass(std::uint64_t us) { return world_.At(now_ns_ + us * kNsPerUs); }
+
+ private:
+  Tenant& important() { return world_.state.tenants[0]; }
+  void At(std::uint64_t us, bool waits) {
+    now_ns_ += us * kNsPerUs;
+    important().waits = waits;
+    important().launched = 10;
+    world_.At(now_ns_);
+  }
+
+  World& world_;
+  std::uint64_t now_ns_ = kNow;
+};
+
+TEST_CASE("in a request those below have a wide window until the next wait may be near") {
+  struct Row {
+    const char* name;
+    std::vector<std::uint64_t> waits_us;  // over and over, each counted from the last one's end
+    std::uint64_t shut_us;                // after the last one of these
+    std::uint64_t wide_us;                // until then; 0: never
+  };
+  for (const Row& row : {
+           Row{"one in 14 ms", {14'000}, 0, 10'000},
+           Row{"three in a row", {14'000, 100, 300}, 0, 10'000},
+           Row{"their last ones too far apart to stay shut in between", {14'000, 100, 700}, 0, 10'000},
+           Row{"the shortest time counts", {14'000, 20'000, 17'000, 9'000}, 0, 5'000},
+           Row{"one call that waits twice", {14'000, 10, 100, 20, 300, 10}, 0, 10'000},
+           Row{"every second time too soon", {6'000, 3'900}, 0, 0},
+           Row{"every third time soon", {14'000, 14'000, 3'000}, 0, 0},
+           Row{"others stay shut for the next of the row", {14'000, 100, 300, 14'000, 100}, 500, 0},
+       }) {
+    INFO(row.name);
+    World world = Below(Mode::kWaitsNarrow, 1, false);
+    const std::uint32_t window_us = world.state.settings.window_us;
+    Waiting program(world);
+    for (int i = 0; i < 60; ++i)
+      for (const std::uint64_t us : row.waits_us)
+        program.After(us);
+    const Decision first = program.Pass(0);
+    CHECK(first.gates[1].held == (row.shut_us != 0));
+    const Decision open = row.shut_us == 0 ? first : program.Pass(row.shut_us);
+    CHECK(open.gates[1].window_us == (row.wide_us != 0 ? 4 : 1) * window_us);
+    if (row.wide_us == 0) continue;
+    CHECK(program.Pass(row.wide_us - 100).gates[1].window_us == 4 * window_us);
+    CHECK(program.Pass(row.wide_us).gates[1].window_us == window_us);
+    CHECK(program.Pass(row.wide_us + 8'000).gates[1].window_us == window_us);
+  }
+}
+
+TEST_CASE("a time until a wait that has become longer is learnt in some tokens, a shorter one at once") {
+  World world = Below(Mode::kWaitsNarrow, 1, false);
+  const auto gap_us = [&world] { return world.state.groups[0].memory.benefit->gap_ns / kNsPerUs; };
+  Waiting program(world);
+  for (int i = 0; i < 10; ++i)
+    program.After(8'000);
+  CHECK(gap_us() == 8'000);
+  program.After(16'000);
+  CHECK(gap_us() == 9'000);
+  for (int i = 0; i < 5; ++i)
+    program.After(16'000);
+  CHECK(gap_us() == 16'000);
+  program.After(7'000);
+  CHECK(gap_us() == 7'000);
+  // One that is no use for this says nothing about the others.
+  program.After(1'000);
+  CHECK(gap_us() == 7'000);
 }
 
 TEST_CASE("the lead is the shortest recent time until a request first waits") {

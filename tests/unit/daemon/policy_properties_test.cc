@@ -165,14 +165,15 @@ BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::ui
   return mode;
 }
 
-// The mode that decides the windows below this tenant: between requests and after ten seconds without work, a wide one.
+// The mode that decides the windows below this tenant: while no wait is near and after ten seconds without work, a wide
+// one.
 BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decision, const Tenant& tenant,
                                       std::uint64_t now_ns) {
   const auto mode = ModeOf(state, decision, tenant.group);
   const bool is_measured = state.settings.tolerance_percent != 0 && !state.groups[tenant.group].strict;
   const bool is_away = !tenant.busy && now_ns - tenant.idle_since_ns >= 10 * kNsPerS;
   if (is_measured && is_away) return std::max(mode, BenefitMemory::Mode::kBesideWide);
-  const bool rests = !tenant.busy && now_ns >= RestsFrom(*decision.memory[tenant.group].benefit, mode);
+  const bool rests = RestOf(*decision.memory[tenant.group].benefit, mode).is_on;
   return is_measured && rests ? std::max(mode, Benefit::kRestMode) : mode;
 }
 
