@@ -186,7 +186,7 @@ def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
 
 # Ways of levers.py: the daemon decides; and the same processes with open gates: relative to this rate, a loop does not show
 # the difference of two processes' cores.
-DECIDED, DISABLED = "xschedd", "xschedd disabled"
+DECIDED, EQUALS = "xschedd", "equal priorities"
 NOT_WAYS = ("decided", "modes")  # keys beside the ways in a scenario's result
 
 
@@ -194,7 +194,7 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
     """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens if it
     reports tokens), as measured and at one host speed; those of the others that answer requests; what each loop kept of its
     rate in the native stretch of the same round, as the median of the rounds; of DECIDED, also what each kept of its
-    rate in DISABLED."""
+    rate in EQUALS."""
     def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str, of: str = "native") -> float:
         whole = batches_per_s(answers[of][name])
         return batches_per_s(answers[way][name]) / whole if whole else math.nan
@@ -208,7 +208,7 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
         result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked, "kept": {
             name: quantile([kept(name, answers, way) for answers in rounds], 0.5)
             for name, answer in stretches[0].items() if "ends_ns" in answer}}
-    if DECIDED in rounds[0] and DISABLED in rounds[0]:
-        result[DECIDED]["kept_of_same"] = {name: quantile([kept(name, answers, DECIDED, DISABLED) for answers in rounds], 0.5)
+    if DECIDED in rounds[0] and EQUALS in rounds[0]:
+        result[DECIDED]["kept_of_same"] = {name: quantile([kept(name, answers, DECIDED, EQUALS) for answers in rounds], 0.5)
                                            for name in result[DECIDED]["kept"]}
     return result

@@ -109,7 +109,7 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
     else:
         lines.append(others_line(f"others of {goal.others_of}", kept_of(result, (goal.others_of,)), goal.others))
     if of_same and goal.others_of == "native":
-        lines.append(others_line("others of the same processes with xschedd disabled", mean(of_same), goal.others))
+        lines.append(others_line("others of the same processes at equal priorities", mean(of_same), goal.others))
     if goal.least is not None:
         lines.append(others_line("the least of the others of native", min(ours.values()), goal.least))
     return lines

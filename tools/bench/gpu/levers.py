@@ -12,13 +12,12 @@ from typing import Dict, Iterator, List, Tuple
 import figures
 from beside import mps_server
 from bench import Bench
-from figures import DECIDED, DISABLED
+from figures import DECIDED, EQUALS
 from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-# After `disable` the programs are new clients: the daemon tries other modes for some bursts of work, each two to thirty times
-# (daemon/policy/benefit.h).
+# The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h).
 LEARN_S = 12.0
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
@@ -42,15 +41,6 @@ def decided(rig: Rig) -> Dict[str, dict]:
     names = {tenant.child.pid: tenant.name for tenant in rig.tenants}
     return {names[client["pid"]]: {"benefit": client["benefit"], "slices": [device["slice"] for device in client["devices"]]}
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
-
-
-@contextmanager
-def disabled(rig: Rig) -> Iterator[None]:
-    rig.daemon.ask("disable")
-    try:
-        yield
-    finally:
-        rig.daemon.ask("enable")
 
 
 @contextmanager
@@ -81,6 +71,17 @@ def only_of(scenario: Scenario, rig: Rig) -> None:
         rig.daemon.ask("set", str(tenant.child.pid), "--priority", str(priority))
 
 
+@contextmanager
+def equals(scenario: Scenario, rig: Rig) -> Iterator[None]:
+    """All have one priority meanwhile: nothing is tracked, and the daemon keeps what it knows."""
+    for tenant in rig.tenants:
+        rig.daemon.ask("set", str(tenant.child.pid), "--priority", str(LOW))
+    try:
+        yield
+    finally:
+        only_of(scenario, rig)
+
+
 def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dict[str, str]]], scheduled: Dict[str, Rig],
              low: Dict[str, str], levers: Dict[str, Tuple[str, ...]]) -> None:
     """`unscheduled`: by way, its rig and the environment of its low-priority tenants; `scheduled`: the rig whose daemon has
@@ -95,31 +96,28 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
 
     def stretch(way: str, scenario: Scenario, seconds: float) -> Dict[str, dict]:
         loads = {asked.program: asked.load for asked in scenario.asked}
-        place = "levers" if way in levers else DECIDED if way == DISABLED else way
+        place = "levers" if way in levers else DECIDED if way == EQUALS else way
         if way in levers:
             rigs[place].daemon.ask("policy", "set", *levers[way])
         those = [tenants[place][name] for name in [*loads, *scenario.background]]
-        during = (disabled(rigs[place]) if way == DISABLED else
+        during = (equals(scenario, rigs[place]) if way == EQUALS else
                   counting_modes(rigs[place], scenario.high.program, modes) if way == DECIDED else nullcontext())
         with during:
-            answers = rigs[place].stretch(those, seconds, loads)
-        if way == DISABLED:
-            rigs[place].stretch(those, LEARN_S, loads)
-        return answers
+            return rigs[place].stretch(those, seconds, loads)
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
             if place in rigs:
                 only_of(scenario, rigs[place])
         high = scenario.high.program
-        ways = [*unscheduled, *levers, DISABLED, DECIDED]
+        ways = [*unscheduled, *levers, EQUALS, DECIDED]
         modes: Counter = Counter()
         rounds: List[Dict[str, dict]] = []
         for number in range(-1, bench.options.lever_rounds):
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
             for way in ways if number % 2 == 0 else ways[::-1]:
-                # The first round warms up, and the daemon learns after its stretch without xschedd.
-                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0)
+                # In the first round the programs warm up, and the daemon learns.
+                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else LEARN_S if way == DECIDED else 2.0)
             if number >= 0:
                 rounds.append(answers)
             else:

@@ -7,11 +7,10 @@ Thread rule: main thread.
 import contextlib
 import statistics
 from collections import defaultdict
-from typing import Dict, List, Sequence
+from typing import Dict, Iterator, List, Sequence
 
 import figures
 from bench import Bench
-from levers import disabled
 from rig import Rig, Tenant
 
 # Without xschedd's doing; tracked without a window; with that of a program below an important one that has just worked, and
@@ -20,6 +19,15 @@ from rig import Rig, Tenant
 DISABLED, NO_WINDOW, RECENT, AWAY, BESIDE = ("disabled", "tracked, no window", "important one just worked", "important one away",
                                              "beside the important one")
 AWAY_S = 10.5
+
+
+@contextlib.contextmanager
+def disabled(rig: Rig) -> Iterator[None]:
+    rig.daemon.ask("disable")
+    try:
+        yield
+    finally:
+        rig.daemon.ask("enable")
 
 
 def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, ways: Sequence[str], rounds: int,

@@ -11,7 +11,7 @@ from typing import List, Optional, Sequence
 
 import distribution
 from benchlib.picture import GRID, INK, MUTED, Canvas
-from figures import DISABLED, NOT_WAYS
+from figures import EQUALS, NOT_WAYS
 
 PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 330, 270, 3
 LEFT, RIGHT, TOP, BOTTOM = 58, 20, 34, 46  # within a panel
@@ -38,7 +38,7 @@ def points_of(result: dict) -> List[Point]:
     """From the result of figures.of_levers; without ways that have nothing to show."""
     alone, points = result["alone"]["high"], []
     for way, part in result.items():
-        if way in ("alone", DISABLED, *NOT_WAYS) or not part["kept"]:
+        if way in ("alone", EQUALS, *NOT_WAYS) or not part["kept"]:
             continue
         same_host = None
         if "same_host" in part["high"]:
