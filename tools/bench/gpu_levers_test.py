@@ -185,9 +185,9 @@ class Levers(unittest.TestCase):
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
         self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
 
-    def test_the_decided_way_is_also_compared_with_its_own_processes_while_disabled(self) -> None:
+    def test_the_decided_way_is_also_compared_with_its_own_processes_at_equal_priorities(self) -> None:
         rounds = [{"alone": {"high": answered([1.0])}, "native": {"high": answered([1.0]), "loop": loop(40)},
-                   figures.DISABLED: {"high": answered([1.0]), "loop": loop(disabled)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
+                   figures.EQUALS: {"high": answered([1.0]), "loop": loop(disabled)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
                   for disabled in (20, 20, 36)]
         result = figures.of_levers(rounds, "high")
         self.assertAlmostEqual(result["xschedd"]["kept"]["loop"], 0.45)
@@ -195,7 +195,7 @@ class Levers(unittest.TestCase):
         self.assertNotIn("kept_of_same", result["native"])
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}}})
         self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 % |"), lines[-3])
-        self.assertIn("others of the same processes with xschedd disabled 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
+        self.assertIn("others of the same processes at equal priorities 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
             {**result, "held": result["native"]}, lever_goals.AS_HELD))
 
     def test_a_program_with_tokens_is_measured_by_them(self) -> None:
