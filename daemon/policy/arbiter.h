@@ -69,12 +69,15 @@ class Arbiter {
     std::uint64_t client = 0;
     auto operator<=>(const LowClient&) const = default;  // NOLINT(modernize-use-nullptr): as above
   };
-  // The strictest modes above a rank: of any group, and by by_mode_not_away.
+  // The strictest modes above a rank: of any group, and by by_mode_not_away; and the window that follows for those of
+  // the rank.
   struct ModesAbove {
     bool is_known = false;
     Rank rank;
     Mode any = kCheapest;
     Mode not_away = kCheapest;
+    std::uint32_t window_us = 0;  // 0: not known yet, as before windows are counted
+    std::uint32_t window_floor = 0;
   };
   struct DeviceView {
     // The two highest ranks that attached groups can reach, and those groups.
@@ -107,8 +110,9 @@ class Arbiter {
     // The same of groups that are not away, with kRestMode for one that is not about to wait.
     std::array<Rank, BenefitMemory::kModes> by_mode_not_away;
     mutable ModesAbove last_above;  // the last answer of Above: most tenants here have the same rank
-    bool can_be_held = false;       // an attached client is below a group that holds whenever it is busy
-    // The highest rank with recent work here, and the strictest mode of its groups.
+    // Where time slices are a lever: an attached client is below a group that holds whenever it is busy; the highest
+    // rank with recent work, and the strictest mode of its groups.
+    bool can_be_held = false;
     Rank active;
     Mode active_mode = kCheapest;
     std::uint64_t active_until_ns = kNever;  // when that rank's work stops being recent
@@ -183,17 +187,14 @@ class Arbiter {
     return found == by_mode.end() ? kCheapest : static_cast<Mode>(found - by_mode.begin());
   }
   // Once all modes are noted.
-  static const ModesAbove& Above(const DeviceView& device, const Rank& rank) {
+  static ModesAbove& Above(const DeviceView& device, const Rank& rank) {
     ModesAbove& above = device.last_above;
     if (!above.is_known || above.rank != rank)
-      above = {true, rank, StrictestAbove(device.by_mode, rank), StrictestAbove(device.by_mode_not_away, rank)};
+      above = {.is_known = true,
+               .rank = rank,
+               .any = StrictestAbove(device.by_mode, rank),
+               .not_away = StrictestAbove(device.by_mode_not_away, rank)};
     return above;
-  }
-  // The mode that decides the windows of this rank.
-  Mode ModeOfWindow(const DeviceView& device, const Rank& rank) const {
-    if (!holders_.Measures()) return Mode::kHeld;
-    const ModesAbove& above = Above(device, rank);
-    return std::max(above.any, std::min(above.not_away, kAwayMode));
   }
   // A less important client is attached to its device.
   bool HasOthersBelow(const Tenant& tenant) const {

@@ -97,7 +97,7 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
     DeviceView& device = devices_[tenant.device];
-    if (!tenant.busy || !TakesTurns(i) || !IsFull(device)) continue;
+    if (!tenant.busy || !IsFull(device) || !TakesTurns(i)) continue;
     device.awaited = true;
     if (view.blocked == Why::kOpen || device.turn_client < view.blocked_for) view.blocked_for = device.turn_client;
     view.blocked = Why::kTurn;

@@ -14,6 +14,15 @@ constexpr std::uint32_t kTopFloor = 4;
 // device full.
 constexpr std::uint32_t kPipelineFloor = 2;
 
+// From this number on, windows do not follow each client that becomes busy or idle: that would change those of all others.
+constexpr std::uint32_t kMany = 8;
+
+// Among how many a window is divided; `before`: until now.
+std::uint32_t DividedBy(std::uint32_t clients, std::uint32_t before) {
+  if (clients < kMany) return std::max(1u, clients);
+  return clients <= before && before <= 2 * clients ? before : clients + clients / 4;
+}
+
 }  // namespace
 
 void Arbiter::CountWindows() {
@@ -25,6 +34,8 @@ void Arbiter::CountWindows() {
     DeviceView& device = devices_[tenant.device];
     ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
   }
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    decision_->devices[i].divided_by = DividedBy(devices_[i].background_clients, state_->devices[i].memory.divided_by);
 }
 
 Why Arbiter::WhyClaimed(const DeviceView& device, const Rank& rank) const {
@@ -78,8 +89,8 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
   const DeviceView& device = devices_[tenant.device];
-  SliceCase of{.enabled = HasSlices(device),
-               .tracked = gate.tracked && !state_->groups[tenant.group].hold,
+  if (!HasSlices(device)) return 0;
+  SliceCase of{.tracked = gate.tracked && !state_->groups[tenant.group].hold,
                .guarded = gate.why == Why::kGuard,
                .can_be_held = CanBeHeld(index),
                .takes_turns = TakesTurns(index),
@@ -96,12 +107,16 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const Settings& settings = state_->settings;
   if (CanBeOvertaken(index)) {
     if (settings.window_us == 0) return 0;
-    const Rank& rank = groups_[tenant.group].rank;
-    const Mode mode = ModeOfWindow(device, rank);
-    const Allowance allowance = AllowanceOf(mode);
-    const std::uint32_t clients = allowance.is_each ? 1 : std::max(1u, device.background_clients);
-    floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
-    return std::max(1u, allowance.window_percent * settings.window_us / 100 / clients);
+    ModesAbove& above = Above(device, groups_[tenant.group].rank);
+    if (above.window_us == 0) {
+      const Mode mode = holders_.Measures() ? std::max(above.any, std::min(above.not_away, kAwayMode)) : Mode::kHeld;
+      const Allowance allowance = AllowanceOf(mode);
+      const std::uint32_t clients = allowance.is_each ? 1 : decision_->devices[tenant.device].divided_by;
+      above.window_floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
+      above.window_us = std::max(1u, allowance.window_percent * settings.window_us / 100 / clients);
+    }
+    floor = above.window_floor;
+    return above.window_us;
   }
   const bool shares = share_.KeepsTenant(index);
   const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;

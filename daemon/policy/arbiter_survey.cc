@@ -246,13 +246,14 @@ void Arbiter::FindHolders() {
   for (const Tenant& tenant : state_->tenants) {
     if (state_->groups[tenant.group].hold) continue;
     const Mode mode = holders_.ModeOf(tenant.group);
-    if (IsRecent(tenant)) NoteActive(tenant, mode);
-    NoteMode(tenant, mode);
+    if (HasSlices(devices_[tenant.device]) && IsRecent(tenant)) NoteActive(tenant, mode);
+    if (HasOthersBelow(tenant)) NoteMode(tenant, mode);
   }
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
-    if (state_->groups[tenant.group].hold) continue;
-    if (CanBeHeld(i)) devices_[tenant.device].can_be_held = true;
+    DeviceView& device = devices_[tenant.device];
+    if (state_->groups[tenant.group].hold || !HasSlices(device)) continue;
+    device.can_be_held = device.can_be_held || CanBeHeld(i);
   }
   for (const DeviceView& device : devices_)
     if (HasSlices(device) && !HoldsThroughout(device.active_mode)) DecideAgainAt(device.active_until_ns);
@@ -267,11 +268,11 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   };
   note(device.by_mode, mode);
   if (IsAway(tenant)) return;
-  const bool may_rest = holders_.Measures(tenant.group) && HasOthersBelow(tenant);
-  const Rest rest = may_rest ? RestOf(*decision_->memory[tenant.group].benefit, mode) : Rest{};
+  const bool is_measured = holders_.Measures(tenant.group);
+  const Rest rest = is_measured ? RestOf(*decision_->memory[tenant.group].benefit, mode) : Rest{};
   note(device.by_mode_not_away, rest.is_on ? std::max(mode, Benefit::kRestMode) : mode);
   DecideAgainAt(rest.changes_ns);
-  if (may_rest && !tenant.busy && mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
+  if (is_measured && !tenant.busy && mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {

@@ -34,7 +34,6 @@ inline constexpr std::uint32_t kShortSliceUs = 200;
 inline constexpr std::uint32_t kLongSliceUs = 20'000;
 
 struct SliceCase {
-  bool enabled = false;  // Settings::time_slices, and one group at a time has its turn there
   bool tracked = false;  // and not on hold
   bool guarded = false;  // opened by the guard
   // Set if it runs beside the most important recent work above it.
@@ -45,8 +44,9 @@ struct SliceCase {
   bool lets_others_run = false;  // alone above all others there, does not hold them, and gains by being earlier
 };
 
+// Where time slices are a lever: Settings::time_slices, and one group at a time has its turn.
 inline std::uint32_t SliceOf(const SliceCase& of) {
-  if (!of.enabled || !of.tracked || of.guarded) return 0;
+  if (!of.tracked || of.guarded) return 0;
   if (of.beside_us) return *of.beside_us;
   if (of.can_be_held) return of.takes_turns ? kShortSliceUs : 0;
   return of.somebody_can_be || of.lets_others_run ? kLongSliceUs : 0;

@@ -33,6 +33,7 @@ inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
 
 struct DeviceMemory {
   std::uint64_t guard_since_ns = 0;  // when its last guard slot began (guard.h); 0: never
+  std::uint32_t divided_by = 0;      // among how many clients background windows are divided
   bool operator==(const DeviceMemory&) const = default;
 };
 
