@@ -18,6 +18,7 @@ sys.path[:0] = [os.path.join(HERE, "gpu"), HERE]
 import figures  # noqa: E402
 import host_waits  # noqa: E402
 import lever_goals  # noqa: E402
+import levers  # noqa: E402
 import report  # noqa: E402
 import scenarios  # noqa: E402
 import tenant  # noqa: E402
@@ -185,6 +186,20 @@ class Levers(unittest.TestCase):
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
         self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
 
+    def test_the_daemon_learns_until_it_has_an_answer_for_each(self) -> None:
+        def seconds(first_settled: int) -> float:
+            count = 0
+
+            def work() -> None:
+                nonlocal count
+                count += 1
+
+            return levers.learn(work, lambda: {"high": {"benefit": {"is_settled": count >= first_settled}}, "loop": {"benefit": None}})
+
+        self.assertEqual(seconds(1), levers.LEARN_S)
+        self.assertEqual(seconds(3), 3 * levers.LEARN_S)
+        self.assertEqual(seconds(1000), levers.LEARN_MOST_S)
+
     def test_the_decided_way_is_also_compared_with_its_own_processes_at_equal_priorities(self) -> None:
         rounds = [{"alone": {"high": answered([1.0])}, "native": {"high": answered([1.0]), "loop": loop(40)},
                    figures.EQUALS: {"high": answered([1.0]), "loop": loop(disabled)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
@@ -193,8 +208,8 @@ class Levers(unittest.TestCase):
         self.assertAlmostEqual(result["xschedd"]["kept"]["loop"], 0.45)
         self.assertAlmostEqual(result["xschedd"]["kept_of_same"]["loop"], 0.9)
         self.assertNotIn("kept_of_same", result["native"])
-        lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}}})
-        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 % |"), lines[-3])
+        lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}, "learnt_s": 24.0}})
+        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 %; learnt in 24 s |"), lines[-3])
         self.assertIn("others of the same processes at equal priorities 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
             {**result, "held": result["native"]}, lever_goals.AS_HELD))
 

@@ -76,6 +76,28 @@ TEST_CASE("the windows below a group follow its mode") {
   }
 }
 
+TEST_CASE("the windows of many clients stay while some become busy or idle, and never exceed the budget") {
+  World world = Below(Mode::kWaitsNarrow, 100, false, 0);
+  world.state.tenants[0].idle_since_ns = kNow - 1;
+  world.At(kNow);
+  std::uint64_t now = kNow;
+  // How many have work, and among how many the window is divided then.
+  const std::pair<std::uint32_t, std::uint32_t> rows[] = {{1, 1},   {2, 2},   {7, 7},   {8, 10},  {9, 10},
+                                                          {10, 10}, {11, 13}, {7, 7},   {60, 75}, {66, 75},
+                                                          {54, 75}, {75, 75}, {38, 75}, {37, 46}, {100, 125}};
+  for (const auto& [busy, divided] : rows) {
+    INFO(busy << " have work");
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+      Tenant& tenant = world.state.tenants[i];
+      tenant.busy = i <= busy;
+      tenant.idle_since_ns = now;
+    }
+    const Decision decision = world.At(++now);
+    CHECK(decision.gates[1].window_us == world.state.settings.window_us / divided);
+    CHECK(busy * decision.gates[1].window_us <= world.state.settings.window_us);
+  }
+}
+
 TEST_CASE("the window between bursts is wide for a lone client only, and that is held as by any other") {
   World world = Below(Mode::kHeldWide, 1, false, 0);
   world.state.groups[0].memory.benefit.Use().known_with = {.count = 1, .who = 1};

@@ -187,7 +187,7 @@ def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
 # Ways of levers.py: the daemon decides; and the same processes with open gates: relative to this rate, a loop does not show
 # the difference of two processes' cores.
 DECIDED, EQUALS = "xschedd", "equal priorities"
-NOT_WAYS = ("decided", "modes")  # keys beside the ways in a scenario's result
+NOT_WAYS = ("decided", "modes", "learnt_s")  # keys beside the ways in a scenario's result
 
 
 def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:

@@ -7,7 +7,7 @@ Thread rule: main thread; counting_modes has one of its own.
 import threading
 from collections import Counter
 from contextlib import contextmanager, nullcontext
-from typing import Dict, Iterator, List, Tuple
+from typing import Callable, Dict, Iterator, List, Tuple
 
 import figures
 from beside import mps_server
@@ -17,8 +17,9 @@ from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-# The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h).
-LEARN_S = 12.0
+# The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h). Above a program
+# with ten requests a second that takes a minute.
+LEARN_S, LEARN_MOST_S = 12.0, 120.0
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
@@ -36,11 +37,23 @@ USUAL = ("held", "beside")  # the others are optional: each adds a stretch to ev
 SAMPLE_S = 0.1
 
 
-def decided(rig: Rig) -> Dict[str, dict]:
-    """For each client, by its program's name: the measured benefit, and its time slices."""
-    names = {tenant.child.pid: tenant.name for tenant in rig.tenants}
+def decided(rig: Rig, scenario: Scenario) -> Dict[str, dict]:
+    """For each client of the scenario, by its program's name: the measured benefit, and its time slices."""
+    parts = {*(asked.program for asked in scenario.asked), *scenario.background}
+    names = {tenant.child.pid: tenant.name for tenant in rig.tenants if tenant.name in parts}
     return {names[client["pid"]]: {"benefit": client["benefit"], "slices": [device["slice"] for device in client["devices"]]}
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
+
+
+def learn(work: Callable[[], object], decided_now: Callable[[], Dict[str, dict]]) -> float:
+    """Works, LEARN_S at a time, until each measured benefit has led to an answer. Returns the seconds of work."""
+    learnt_s = 0.0
+    while learnt_s < LEARN_MOST_S:
+        work()
+        learnt_s += LEARN_S
+        if all(its["benefit"]["is_settled"] for its in decided_now().values() if its["benefit"]):
+            break
+    return learnt_s
 
 
 @contextmanager
@@ -113,17 +126,19 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         ways = [*unscheduled, *levers, EQUALS, DECIDED]
         modes: Counter = Counter()
         rounds: List[Dict[str, dict]] = []
+        learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S), lambda: decided(rigs[DECIDED], scenario))
         for number in range(-1, bench.options.lever_rounds):
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
             for way in ways if number % 2 == 0 else ways[::-1]:
-                # In the first round the programs warm up, and the daemon learns.
-                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else LEARN_S if way == DECIDED else 2.0)
+                # In the first round the programs warm up.
+                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0)
             if number >= 0:
                 rounds.append(answers)
             else:
                 modes.clear()
         bench.note(f"levers {substrate} {scenario.name}",
-                   {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED]), "modes": dict(modes)})
+                   {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED], scenario), "modes": dict(modes),
+                    "learnt_s": learnt_s})
     for rig in rigs.values():
         bench.close(rig)
 

@@ -138,10 +138,13 @@ def pulled(decided: Dict[str, dict]) -> str:
     return ", ".join(f"{name}: {each['benefit']['mode']}" for name, each in decided.items() if each["benefit"]) or "–"
 
 
-def during(modes: Dict[str, int]) -> str:
-    """How much of the stretches the important program spent in each mode."""
+def during(result: dict) -> str:
+    """How much of the stretches the important program spent in each mode, and how long the daemon had learnt before."""
+    modes = result.get("modes", {})
     whole = sum(modes.values())
-    return "; " + ", ".join(f"{mode} {100 * count / whole:.0f} %" for mode, count in modes.items()) if whole else ""
+    words = ", ".join(f"{mode} {100 * count / whole:.0f} %" for mode, count in modes.items()) if whole else ""
+    learnt = f"learnt in {result['learnt_s']:.0f} s" if "learnt_s" in result else ""
+    return "".join(f"; {each}" for each in (words, learnt) if each)
 
 
 def percent_of(values: List[float]) -> str:
@@ -172,7 +175,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
                 percent_of(list(part.get("kept_of_same", {}).values())),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
-                pulled(result["decided"]) + during(result.get("modes", {})) if way == figures.DECIDED else "–"]))
+                pulled(result["decided"]) + during(result) if way == figures.DECIDED else "–"]))
     return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []
 
 
