@@ -159,7 +159,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
     memory.mode = Mode::kHeld;
     memory.place = 0;
     memory.block = {};
-    memory.seen_ns = memory.idle_since_ns = 0;
+    memory.seen_ns = memory.idle_since_ns = memory.stretch_since_ns = 0;
     memory.waits = false;
     return;
   }

@@ -146,7 +146,7 @@ struct BenefitMemory {
   // at least kRestLeadNs; 0: unknown.
   std::uint64_t lead_ns = 0;
   std::uint64_t gap_ns = 0;
-  std::uint64_t stretch_since_ns = 0;  // when the present such time began; 0: it waits, or has never had work
+  std::uint64_t stretch_since_ns = 0;  // when the present such time began; 0: unknown, or it waits
   bool is_in_gap = false;              // the present one began with a wait's end
   bool holds = true;                   // others are held for it now, if it is busy
   float cost = 0;                      // the part of the time in which others were held for it

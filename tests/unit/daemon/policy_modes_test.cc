@@ -279,6 +279,12 @@ TEST_CASE("a time until a wait that has become longer is learnt in some tokens, 
   // One that is no use for this says nothing about the others.
   program.After(1'000);
   CHECK(gap_us() == 7'000);
+  // Nor does one in which the group was on hold.
+  world.state.groups[0].hold = true;
+  program.Pass(1'000);
+  world.state.groups[0].hold = false;
+  program.After(8'000);
+  CHECK(gap_us() == 7'000);
 }
 
 TEST_CASE("the lead is the shortest recent time until a request first waits") {
