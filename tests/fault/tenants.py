@@ -34,10 +34,13 @@ class Tenant:
         self.has_other_shim = world.options.other is not None and world.born % 2 == 1
         self.diary = Diary(world.dir / f"{self.name}.diary")
         self.errors = world.dir / f"{self.name}.err"
+        environment = {"SOFTGPU_DEVICES": "2"}
+        if kind == "always":
+            environment["XSCHEDD_LATENCY"] = "strict"  # the sentinel must be held for it, whatever the daemon measures
         with open(self.errors, "wb") as errors:
             self.process = world.start(harness.BUILD / "tests/fault/tenant", kind, self.diary.path,
                                        world.options.how.get("tenant", ""), priority=priority, interactive=True,
-                                       trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"},
+                                       trace=False, stderr=errors, environment=environment,
                                        build=world.options.other if self.has_other_shim else None)
         self.is_ready, self.ready_ns = False, 0
         self.died_ns = 0  # we killed it
