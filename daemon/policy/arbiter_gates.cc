@@ -14,7 +14,8 @@ constexpr std::uint32_t kTopFloor = 4;
 // device full.
 constexpr std::uint32_t kPipelineFloor = 2;
 
-// From this number on, windows do not follow each client that becomes busy or idle: that would change those of all others.
+// From this number on, windows do not follow each client that becomes busy or idle: that would change those of all
+// others.
 constexpr std::uint32_t kMany = 8;
 
 // Among how many a window is divided; `before`: until now.
