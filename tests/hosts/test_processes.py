@@ -179,13 +179,9 @@ class Python(host.HostTest):
         self.check_scheduled(*self.script(mode), pid_of=self.second_worker, verdicts=2)
 
     def second_worker(self, process, anchor):
-        """The first worker is a client, and has left, before the second starts."""
+        """It connects after the anchor and the first worker, which may have left before anybody saw it."""
         pid = self.only_client(process, anchor)
-        if pid is None:
-            return None
-        if not hasattr(self, "first"):
-            self.first = pid
-        return pid if pid != self.first else None
+        return pid if pid is not None and self.node.clients().get(pid, {}).get("id") == 3 else None
 
     def test_multiprocessing_fork(self):
         self.check_workers("fork")
