@@ -202,8 +202,8 @@ class Levers(unittest.TestCase):
 
     def test_the_decided_way_is_also_compared_with_its_own_processes_at_equal_priorities(self) -> None:
         rounds = [{"alone": {"high": answered([1.0])}, "native": {"high": answered([1.0]), "loop": loop(40)},
-                   figures.EQUALS: {"high": answered([1.0]), "loop": loop(disabled)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
-                  for disabled in (20, 20, 36)]
+                   figures.EQUALS: {"high": answered([1.0]), "loop": loop(untracked)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
+                  for untracked in (20, 20, 36)]
         result = figures.of_levers(rounds, "high")
         self.assertAlmostEqual(result["xschedd"]["kept"]["loop"], 0.45)
         self.assertAlmostEqual(result["xschedd"]["kept_of_same"]["loop"], 0.9)

@@ -96,7 +96,7 @@ TEST_CASE("below a group that waits, the widest window that is not too slow is t
 }
 
 TEST_CASE("the mode is found soon, also above one that seldom has requests") {
-  // Requests of 8.5 ms. Each wait is longer by what others have in flight when it begins.
+  // Each request takes 8.5 ms, and its wait grows by what others have in flight when the wait begins.
   struct Row {
     std::uint64_t rest_us;
     double us_of_window;

@@ -17,8 +17,8 @@ from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-# The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h). Above a program
-# with ten requests a second that takes a minute.
+# The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h): the fewer
+# requests a second, the longer that takes.
 LEARN_S, LEARN_MOST_S = 12.0, 120.0
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
