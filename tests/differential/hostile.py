@@ -92,7 +92,7 @@ class Scheduler:
             self._ctl("release", "--pid", self.pid)
 
     def _hold_a_while(self):
-        """Held until the next action, now and then for longer than a lease."""
+        """Held until the next action, now and then for longer than a lease of the default length."""
         self._ctl("hold", "--pid", self.pid)
         self.unfinished = lambda: self._ctl("release", "--pid", self.pid)
         return self.numbers.choice((0.005, 0.02, 0.02, 0.15))
