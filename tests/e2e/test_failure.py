@@ -168,7 +168,7 @@ class Failure(harness.NodeTest):
 
     def test_a_stopped_busy_client_holds_others_only_briefly(self):
         node = self.node
-        node.start_daemon()
+        node.start_daemon(config=harness.LONG_LEASE)
         node.ctl("policy", "set", "--guard", 0)  # whose turns would open the other's gate
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(low, "start 1000")
@@ -195,7 +195,7 @@ class Failure(harness.NodeTest):
     def test_a_waiting_client_is_not_silent(self):
         """A client that waits at its gate for long still gets its turn."""
         node = self.node
-        node.start_daemon()
+        node.start_daemon(config=harness.LONG_LEASE)
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(high, "work 4000 1000")

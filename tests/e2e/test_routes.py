@@ -73,7 +73,8 @@ class RouteTest(harness.NodeTest):
         """One scheduled run of route_work: held, released, counted. `while_held` is called in between."""
         node, pid = self.node, process.pid
         self.expect(process, "ready")
-        self.assertEqual(node.clients()[pid]["route"], self.route)
+        client = wait_for(lambda: node.clients().get(pid), "it is a client")
+        self.assertEqual(client["route"], self.route)
         node.ctl("hold", "--pid", pid)
         wait_for(lambda: node.device_state(pid).get("held_for"), "ps shows what it is held for")
         before, dispatched = self.submitted(pid), len(self.on_device(pid))
