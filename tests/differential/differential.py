@@ -45,6 +45,7 @@ DEADLINE_S = 120.0
 # The parts of a line of the HIP runtime's log that always differ: time, process, thread, a queue's address.
 WHEN_AND_WHO = re.compile(r"^(:\d:[\w./]+\s*:\d+\s*:).* us: (?:.*?\[(?:pid:\d+ )?tid:\w+\])?(?: +Callback: Queue \w+)?")
 MAX_LINES = 60  # of a difference are printed
+MAX_TRIES = 3
 
 
 class Result:
@@ -119,7 +120,6 @@ class Conversation:
     def _bring_about(self, what, pid):
         if what == "hold":
             self.scheduler.pin()
-            harness.wait_for(lambda: pid in self.node.clients(), "the process is a client when it is to be held")
             self.scheduler.hold(pid)
         elif what == "held":
             harness.wait_for(lambda: self._is_held_or_gone(pid), "a thread of the process waits at a gate")
@@ -195,7 +195,7 @@ def said_of_hip(program, words):
 
 def tries(program):
     """How often a run may be made until it is right: more than once where HIP alone is wrong now and then."""
-    return 3 if said_of_hip(program, "Now and then wrong with") else 1
+    return MAX_TRIES if said_of_hip(program, "Now and then wrong with") else 1
 
 
 def compare(case):
@@ -213,12 +213,14 @@ def compare(case):
     found = [("reference", not checks, "\n".join([*shown, f"{where}, reference: {len(checks)} checks failed", *checks]))]
     left_out = re.findall(r"^// Not in mode (\S+):", SOURCES[case.program].read_text(), re.MULTILINE)
     for mode in ["reference"] * (case.references - 1) + [mode for mode in case.modes if mode not in left_out]:
-        for number in range(tries(case.program)):
+        # Evidence may be missing because the daemon got no processor while a short program ran: then another try has it.
+        for number in range(MAX_TRIES):
             begin = time.monotonic()
             result, done, missing = run(case, mode)
-            lines = difference(reference, result) + [f"NOT SHOWN: {what}" for what in missing]
-            if not lines:
+            lines = difference(reference, result)
+            if not missing and not lines or lines and number + 1 >= tries(case.program):
                 break
+        lines += [f"NOT SHOWN: {what}" for what in missing]
         text = [f"{where}, {mode}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
                 f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"
                 + (f", try {number + 1}" if number else "")]

@@ -73,7 +73,7 @@ class Scheduler:
         self._finish()
 
     def hold(self, pid):
-        self.node.ctl("hold", "--pid", pid)
+        self.node.hold(pid)
 
     def release(self, pid):
         self._ctl("release", "--pid", pid)

@@ -118,6 +118,11 @@ class Node:
         devices = self.clients().get(pid, {}).get("devices", [])
         return devices[0] if devices else {}
 
+    def hold(self, pid):
+        """As an administrator. A program launches before the daemon knows it."""
+        wait_for(lambda: pid in self.clients(), "it is a client when it is to be held")
+        self.ctl("hold", "--pid", pid)
+
     # ---- clients --------------------------------------------------------------------------------------------------
     def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
               options=(), trace=True, before=(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -240,7 +245,7 @@ class NodeTest(unittest.TestCase):
         self.assertIsNone(process.poll(), "the program ended before it could be held")
 
         # Held: what was in flight finishes, nothing new reaches the device.
-        node.ctl("hold", "--pid", pid)
+        node.hold(pid)
         wait_for(lambda: node.device_state(pid).get("state") == "held", "ps shows it held")
         done = wait_for(settled, "work in flight ends")
         # Meanwhile another client's work passes: the device is free, only this client waits.

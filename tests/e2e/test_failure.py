@@ -73,7 +73,7 @@ class Failure(harness.NodeTest):
         self.hold_and_release(process, anchor)
 
         # Stopped, not killed, so that only the lease can release the client.
-        node.ctl("hold", "--pid", process.pid)
+        node.hold(process.pid)
         wait_for(lambda: node.device_state(process.pid).get("state") == "held", "the client is held again")
         daemon = pathlib.Path(f"/proc/{node.daemon.pid}/task/{node.daemon.pid}/children").read_text()
         os.kill(int(daemon), signal.SIGSTOP)

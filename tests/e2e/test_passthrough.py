@@ -82,7 +82,7 @@ class PassthroughTest(harness.NodeTest):
         self.anchor = node.start_anchor(priority=50)
         passer = Passer(node, passthrough, environment)
         wait_for(lambda: node.device_state(passer.pid), "it is attached")
-        node.ctl("hold", "--pid", passer.pid)
+        node.hold(passer.pid)
         return passer
 
     def reload(self, config):
@@ -209,7 +209,7 @@ class Passthrough(PassthroughTest):
         wrong = Passer(self.node, (), {"XSCHEDD_PASSTHROUGH": "librccl,hipMemcpyAsync"})
         self.reload('passthrough = ["hipGraphLaunch"]\n')
         wait_for(lambda: self.node.device_state(wrong.pid), "it is attached")
-        self.node.ctl("hold", "--pid", wrong.pid)
+        self.node.hold(wrong.pid)
         wrong.passes("copy")
         wrong.passes("graph")
         self.node.ctl("release", "--pid", wrong.pid)

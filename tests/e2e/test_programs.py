@@ -46,7 +46,7 @@ class Programs(harness.NodeTest):
         node.start_anchor(priority=50)
         process = node.start("left_alone", harness.programs / "module_kernel.co", priority=-10, interactive=True)
         self.assertEqual(process.stdout.readline().strip(), "ready")
-        node.ctl("hold", "--pid", process.pid)
+        node.hold(process.pid)
         node.tell(process, "go")
         node.finish(process)
         self.assertEqual(node.dispatches(process.pid, kernel=None), [], "functions that are not wrapped submit nothing")

@@ -49,7 +49,7 @@ class Restart(harness.NodeTest):
         wait_for(lambda: len(node.dispatches(low.pid)) >= 5, "the low client launches")
         node.tell(high, "start 1000")
         # On a busy machine one important client leaves gaps, in which the low one would finish.
-        node.ctl("hold", "--pid", low.pid)
+        node.hold(low.pid)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the low client is held")
         memory = self.memory(low.pid)
         self.assertEqual([name for _, name in memory].count("board"), 1)
@@ -73,7 +73,7 @@ class Restart(harness.NodeTest):
         low = node.start("default_stream", LAUNCHES // 4, MICROS, priority=0)
         wait_for(lambda: node.device_state(low.pid), "it is attached")
         node.ctl("set", "--pid", low.pid, "--priority", -5)
-        node.ctl("hold", "--pid", low.pid)
+        node.hold(low.pid)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "it is on hold")
         anchor.kill()
         self.kill()

@@ -75,7 +75,7 @@ class RouteTest(harness.NodeTest):
         self.expect(process, "ready")
         client = wait_for(lambda: node.clients().get(pid), "it is a client")
         self.assertEqual(client["route"], self.route)
-        node.ctl("hold", "--pid", pid)
+        node.hold(pid)
         wait_for(lambda: node.device_state(pid).get("held_for"), "ps shows what it is held for")
         before, dispatched = self.submitted(pid), len(self.on_device(pid))
         node.tell(process, "go")

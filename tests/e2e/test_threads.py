@@ -40,7 +40,7 @@ class Threads(harness.NodeTest):
     def cancelled_while_held(self, kind):
         node = self.node
         program = self.start(config=harness.LONG_LEASE)
-        node.ctl("hold", "--pid", program.pid)
+        node.hold(program.pid)
         self.assertEqual(self.ask(program, f"start {kind} 1 100"), "started")
         wait_for(lambda: self.state(program) == "held", "the thread waits at the gate")
         self.assertEqual(self.ask(program, "cancel"), "cancelled")

@@ -55,7 +55,7 @@ class World(harness.Node):
         self.longest = {"raw_ms": 0.0, "less_noise_ms": 0.0, "beyond_policy_ms": 0.0, "while_down_ms": 0.0,
                         "waits_for_device_ms": 0.0}
         self.held_calls = 0  # long calls that were lawfully held, at least in part
-        self.descriptors = {}  # (daemon pid, clients) -> fewest descriptors seen
+        self.descriptors = {}  # (daemon pid, clients) -> the fewest seen, by kind
         self.kept_boards = 0
         self.new_boards = 0  # of tenants that could not keep theirs
         self.most_rss_kib = 0
@@ -273,25 +273,29 @@ class World(harness.Node):
         self.last_seen = seen
         return must <= set(seen) <= may and len(seen) == len(set(seen))
 
-    def _many_descriptors(self):
+    def _descriptors_by_kind(self):
         folder = f"/proc/{self.manager.pid}/fd"
         kinds = collections.Counter()
         for name in os.listdir(folder):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # closed meanwhile
                 kinds[re.sub(r"[0-9]+", "N", os.readlink(f"{folder}/{name}"))] += 1
-        return (f"the daemon has as many descriptors as before, {self.descriptors.get((self.manager.pid, len(self.last_seen)))} "
-                f"with {len(self.last_seen)} clients: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
+        return kinds
+
+    def _many_descriptors(self):
+        count = len(self.last_seen)
+        before, now = self.descriptors.get((self.manager.pid, count), collections.Counter()), self._descriptors_by_kind()
+        return (f"the daemon has as many descriptors as before, {before.total()} with {count} clients: "
+                + ", ".join(f"{now[kind]} {kind} ({now[kind] - before[kind]:+})" for kind in sorted(before | now)))
 
     def _descriptors_as_before(self):
         with contextlib.suppress(OSError, AttributeError):
-            facts = self.process_facts()
-            self.most_rss_kib = max(self.most_rss_kib, facts["rss_kib"])
-            key = (self.manager.pid, len(self.last_seen))
+            self.most_rss_kib = max(self.most_rss_kib, self.process_facts()["rss_kib"])
+            key, now = (self.manager.pid, len(self.last_seen)), self._descriptors_by_kind()
             least = self.descriptors.get(key)
-            if least is None or facts["descriptors"] < least:
-                self.descriptors[key] = facts["descriptors"]
+            if least is None or now.total() < least.total():
+                self.descriptors[key] = now
                 return True
-            if facts["descriptors"] <= least:
+            if now.total() <= least.total():
                 return True
             self._sees_exactly()  # another client may have connected meanwhile
         return False
