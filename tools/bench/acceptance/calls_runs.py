@@ -155,7 +155,9 @@ class Programs:
         if rig.way == OURS:
             ask(self.place, "set", "--latency", "strict", "--pid", str(neighbour.child.pid))
         # It holds others again and again, but not all the time: beside a loop no program below it would finish.
-        rig.begin([neighbour], 2 * self.limit_s(), {neighbour.name: Load(20, "periodic")} if way == HELD else {})
+        start_ns = rig.begin([neighbour], 2 * self.limit_s(), {neighbour.name: Load(50, "periodic")} if way == HELD else {})
+        # A program on a fast host works for 30 ms, and would have ended before.
+        time.sleep(max(0.0, (start_ns - time.monotonic_ns()) / 1e9))
 
     def beside(self, way: str, seed: int) -> Outcome:
         """Runs it without xschedd, beside the same neighbour as under xschedd."""
