@@ -27,6 +27,7 @@ class HostTest(harness.NodeTest):
         super().setUp()
         self.stop_path = self.node.dir / "stop"
         self.stop_path.write_bytes(b"\0")
+        self.addCleanup(self.stop)  # a worker of a program that was killed works until it is told to stop
 
     def environment(self, **more):
         """The environment for the programs of work.h and hip_work.py, and more."""
