@@ -290,16 +290,16 @@ class World(harness.Node):
     def _descriptors_as_before(self):
         with contextlib.suppress(OSError, AttributeError):
             self.most_rss_kib = max(self.most_rss_kib, self.process_facts()["rss_kib"])
-            key, now = (self.manager.pid, len(self.last_seen)), self._descriptors_by_kind()
-            least = self.descriptors.get(key)
-            if least is None or now.total() < least.total():
-                self.descriptors[key] = now
-                return True
-            if now.total() <= least.total():
-                return True
-            # Another client may have connected meanwhile. To ask is a connection more, which the daemon takes a moment to close.
+            now = self._descriptors_by_kind()
             if now["anon_inode:[pidfd]"] != len(self.last_seen):
+                # Clients came or went, or a new daemon has not adopted all. To ask is a connection more, which the daemon takes a
+                # moment to close.
                 self._sees_exactly()
+                return False
+            least = self.descriptors.setdefault((self.manager.pid, len(self.last_seen)), now)
+            if now.total() < least.total():
+                self.descriptors[self.manager.pid, len(self.last_seen)] = now
+            return now.total() <= least.total()
         return False
 
     def judge_calls(self):
