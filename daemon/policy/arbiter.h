@@ -33,6 +33,7 @@
 #include "daemon/policy/share.h"
 #include "daemon/policy/standing.h"
 #include "daemon/policy/turns.h"
+#include "daemon/policy/waits.h"
 
 namespace xschedd::policy {
 
@@ -244,7 +245,7 @@ class Arbiter {
   std::uint64_t LingerEnd(const Tenant& tenant) const {
     const bool waits = IsWhileItWaits(state_->groups[tenant.group].memory.benefit->mode);
     const std::uint64_t linger_ns = state_->settings.linger_us * kNsPerUs;
-    return tenant.idle_since_ns + (waits ? std::max(linger_ns, Benefit::kLingerNs) : linger_ns);
+    return tenant.idle_since_ns + (waits ? std::max(linger_ns, kWaitLingerNs) : linger_ns);
   }
   // A client that synchronises after each step keeps its turn between steps; otherwise each step would wait for
   // everybody's turn.

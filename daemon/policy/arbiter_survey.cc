@@ -160,7 +160,7 @@ void Arbiter::KeepBenefit(std::uint32_t group) {
   next = *before;
   next.open = next.contended = next.others_work = false;
   next.place = 0;
-  next.stretch_since_ns = 0;
+  next.waits.stretch_since_ns = 0;
 }
 
 // An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do

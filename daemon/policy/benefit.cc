@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "daemon/policy/waits.h"
+
 namespace xschedd::policy {
 namespace {
 
@@ -24,16 +26,8 @@ constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
 // After this time a burst has made some launches.
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
-// A wait weighs 1/this in the average of its place in a row.
-constexpr float kFollowedWeight = 8;
-// A wait that begins within this time after the last one goes on with it: one call of a program may wait twice.
-constexpr std::uint64_t kSameWaitNs = 50 * kNsPerUs;
-// A wait that begins within this time after the last one is in its row.
-constexpr std::uint64_t kRowNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
-// A lead or a gap grows by 1/this with each longer one.
-constexpr std::uint64_t kLeadPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -159,8 +153,8 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
     memory.mode = Mode::kHeld;
     memory.place = 0;
     memory.block = {};
-    memory.seen_ns = memory.idle_since_ns = memory.stretch_since_ns = 0;
-    memory.waits = false;
+    memory.seen_ns = memory.idle_since_ns = memory.waits.stretch_since_ns = 0;
+    memory.waits.now = false;
     return;
   }
   // Both blocks of a pair must be counted alike.
@@ -170,13 +164,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.contended = work.contended;
   memory.others_work = work.others_work;
   NoteOthers(memory, work.others);
-  const bool has_waited = memory.waits;
-  memory.waits = work.busy && work.waits;
-  if (!has_waited && memory.waits) NoteWait(memory);
-  if (has_waited && !memory.waits) {
-    memory.waits_until_ns = memory.stretch_since_ns = now_ns_;
-    memory.is_in_gap = true;
-  }
+  NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.mode = memory.settled == Mode::kHeldWide && !IsOfUse(memory, memory.settled) ? Mode::kHeld : memory.settled;
@@ -201,41 +189,6 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
     memory.relearnt_ns = memory.next_trial_ns = now_ns_;
   }
   memory.known_with = others;
-}
-
-// A time without a wait ends.
-void Benefit::EndStretch(BenefitMemory& memory, std::uint64_t end_ns) {
-  if (memory.stretch_since_ns == 0) return;
-  const std::uint64_t length_ns = end_ns - memory.stretch_since_ns;
-  memory.stretch_since_ns = 0;
-  if (memory.is_in_gap && length_ns < kRestLeadNs) return;
-  std::uint64_t& shortest_ns = memory.is_in_gap ? memory.gap_ns : memory.lead_ns;
-  const std::uint64_t most_ns = shortest_ns == 0 ? kNever : shortest_ns + shortest_ns / kLeadPart;
-  shortest_ns = std::min(length_ns, most_ns);
-}
-
-// A wait begins.
-void Benefit::NoteWait(BenefitMemory& memory) const {
-  const std::uint64_t gap_ns = memory.waits_until_ns == 0 ? kNever : now_ns_ - memory.waits_until_ns;
-  if (gap_ns < kSameWaitNs) {
-    memory.stretch_since_ns = 0;
-    return;
-  }
-  EndStretch(memory, now_ns_);
-  if (memory.waits_in_row != 0) {
-    const auto count = [](float& followed, bool follows) {
-      followed += ((follows ? 1.0F : 0.0F) - followed) / kFollowedWeight;
-    };
-    count(memory.followed[memory.Place()], gap_ns < kLingerNs);
-    count(memory.followed_soon[memory.Place()], gap_ns < kRestLeadNs);
-  }
-  const auto most = static_cast<std::uint8_t>(memory.followed.size());
-  memory.waits_in_row = gap_ns < kRowNs ? std::min<std::uint8_t>(memory.waits_in_row + 1, most) : 1;
-}
-
-bool Benefit::Lingers(const BenefitMemory& memory) const {
-  return memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs &&
-         memory.followed[memory.Place()] >= kFollowed;
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
@@ -269,7 +222,7 @@ void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
-  memory.holds = HoldsThroughout(memory.mode) || (IsWhileItWaits(memory.mode) && (memory.waits || Lingers(memory)));
+  memory.holds = HoldsThroughout(memory.mode) || (IsWhileItWaits(memory.mode) && (memory.waits.now || Lingers(memory.waits, now_ns_)));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -286,7 +239,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     block.busy_ns += passed;
     memory.burst_ns += passed;
     memory.request_ns += passed;
-    if (memory.waits) block.waits_ns += passed;
+    if (memory.waits.now) block.waits_ns += passed;
     if (memory.contended) {
       block.contended_ns += passed;
       if (!tries) memory.contended_ns += passed;
@@ -326,11 +279,9 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
 void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   const bool is_over = now_ns_ > RequestEndsAt(memory);
   const std::uint64_t pause_ns = now_ns_ - memory.idle_since_ns;
-  if (is_over && !memory.is_in_gap) EndStretch(memory, memory.idle_since_ns);
+  if (is_over) NoteRequest(memory.waits, memory.idle_since_ns, now_ns_);
   memory.idle_since_ns = 0;
   if (is_over) {
-    memory.stretch_since_ns = now_ns_;
-    memory.is_in_gap = false;
     memory.request_ns = 0;
     memory.skips_request = false;
     return;
@@ -497,8 +448,8 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
-  if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits) {
-    next_decision_ns = std::min(next_decision_ns, memory.waits_until_ns + kLingerNs);
+  if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
+    next_decision_ns = std::min(next_decision_ns, memory.waits.until_ns + kWaitLingerNs);
   }
   if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
@@ -518,11 +469,10 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
 Rest RestOf(const BenefitMemory& memory, Mode mode) {
   if (!IsWhileItWaits(mode)) return {};
   const std::uint64_t ends_ns = memory.idle_since_ns == 0 ? kNever : RequestEndsAt(memory) + 1;
-  if (memory.seen_ns >= ends_ns) return {.is_on = memory.lead_ns >= Benefit::kRestLeadNs};
-  const std::uint64_t wait_ns = memory.stretch_since_ns + (memory.is_in_gap ? memory.gap_ns : memory.lead_ns);
-  const bool comes_late = !memory.is_in_gap || memory.followed_soon[memory.Place()] < Benefit::kFollowed;
-  const bool is_on = memory.stretch_since_ns != 0 && comes_late && memory.seen_ns + Benefit::kRestLeadNs < wait_ns;
-  return {.is_on = is_on, .changes_ns = std::min(ends_ns, is_on ? wait_ns - Benefit::kRestLeadNs : kNever)};
+  if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead_ns >= kRestLeadNs};
+  const std::uint64_t wait_ns = NextWaitNs(memory.waits);
+  const bool is_on = memory.seen_ns + kRestLeadNs < wait_ns;
+  return {.is_on = is_on, .changes_ns = std::min(ends_ns, is_on ? wait_ns - kRestLeadNs : kNever)};
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {

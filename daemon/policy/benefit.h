@@ -4,15 +4,10 @@
 //   - Held only while the host waits: a launching host runs ahead of the device and makes up for delays. Only when it
 //     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
 //     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
-//     held.
-//   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
-//     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
-//     row.
-//   - While no wait is near, others below a group that holds them only while its host waits have the windows of
-//     kRestMode: what they have in flight has finished by the time the host waits. When that will be is taken from the
-//     shortest recent times from a request's beginning to its first wait (the lead) and from a wait's end to the next
-//     (the gap), if that seldom (kFollowed) came within kRestLeadNs at its place in the row. Wide windows end
-//     kRestLeadNs before; between requests they need a lead of at least that.
+//     held. Others stay held between two waits that follow one another at once (waits.h).
+//   - While no wait is near, others below such a group have the windows of kRestMode: what they have in flight has
+//     finished by the time the host waits. Wide windows end kRestLeadNs before the next wait is expected; between
+//     requests they need a lead of at least that.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
@@ -83,11 +78,7 @@ class Benefit {
   static constexpr double kMostlyWaits = 0.9;
   static constexpr std::uint64_t kMaxPauseNs = 5 * kNsPerMs;
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
-  static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
-  static constexpr float kFollowed = 0.25F;
   static constexpr BenefitMemory::Mode kRestMode = BenefitMemory::Mode::kWaitsWide;
-  // Twice those windows, since the group's own work takes a part of the device.
-  static constexpr std::uint64_t kRestLeadNs = 4 * kNsPerMs;
   static constexpr std::uint32_t kMaxOthers = 4;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
@@ -128,9 +119,6 @@ class Benefit {
   void Count(BenefitMemory& memory, const Work& work) const;
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
-  void NoteWait(BenefitMemory& memory) const;
-  static void EndStretch(BenefitMemory& memory, std::uint64_t end_ns);
-  bool Lingers(const BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
   void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;

@@ -80,6 +80,22 @@ struct Others {
   bool operator==(const Others&) const = default;
 };
 
+// What waits.h keeps of a group.
+struct WaitMemory {
+  bool now = false;            // its host waits
+  std::uint64_t until_ns = 0;  // when its last wait ended
+  std::uint8_t in_row = 0;     // waits, with the last one; 0: none yet
+  // By place in the row, how often another wait followed within kWaitLingerNs, and within kRestLeadNs; the last entries
+  // are for all further places.
+  std::array<float, 4> followed = {1, 1, 1, 1};
+  std::array<float, 4> followed_soon = {1, 1, 1, 1};
+  std::uint64_t lead_ns = 0;  // the shortest recent stretches; 0: unknown
+  std::uint64_t gap_ns = 0;
+  std::uint64_t stretch_since_ns = 0;  // when the present one began; 0: unknown, or it waits
+  bool is_in_gap = false;              // the present one is a gap
+  bool operator==(const WaitMemory&) const = default;
+};
+
 // What benefit.h keeps of a group.
 struct BenefitMemory {
   // When others are held for it, the costliest for them first: whenever it is busy, with a small or a wide window in
@@ -126,30 +142,18 @@ struct BenefitMemory {
   std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // 1: the last pair contradicted what is known
   // How the time until the next decision counts.
-  bool open = false;                  // busy, and not held itself
-  bool others_work = false;           // a less important client has work on one of its devices
-  bool contended = false;             // busy, and a less important client has work on the same device
-  bool waits = false;                 // its host waits
+  bool open = false;         // busy, and not held itself
+  bool others_work = false;  // a less important client has work on one of its devices
+  bool contended = false;    // busy, and a less important client has work on the same device
+  WaitMemory waits;
   Others others;                      // less important clients with recent work there
   Others known_with;                  // the others beside which what is known was measured
   std::uint64_t others_since_ns = 0;  // when `others` changed
   std::uint64_t relearnt_ns = 0;      // when what was known was last forgotten for that
   std::uint64_t relearn_wait_ns = 0;  // the least time until it may happen again
   Mode relearnt_from = Mode::kHeld;   // the answer then
-  std::uint64_t waits_until_ns = 0;   // when its last wait ended
-  std::uint8_t waits_in_row = 0;      // with the last one; 0: none yet
-  // By place in the row, how often another wait followed within kLingerNs, and within kRestLeadNs (benefit.h); the last
-  // entries are for all further places.
-  std::array<float, 4> followed = {1, 1, 1, 1};
-  std::array<float, 4> followed_soon = {1, 1, 1, 1};
-  // The shortest recent time until it waited: from a request's beginning, and from an earlier wait's end, of those of
-  // at least kRestLeadNs; 0: unknown.
-  std::uint64_t lead_ns = 0;
-  std::uint64_t gap_ns = 0;
-  std::uint64_t stretch_since_ns = 0;  // when the present such time began; 0: unknown, or it waits
-  bool is_in_gap = false;              // the present one began with a wait's end
-  bool holds = true;                   // others are held for it now, if it is busy
-  float cost = 0;                      // the part of the time in which others were held for it
+  bool holds = true;                  // others are held for it now, if it is busy
+  float cost = 0;                     // the part of the time in which others were held for it
   float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
@@ -174,8 +178,6 @@ struct BenefitMemory {
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer last changed
   bool IsSettled() const { return wait_ns != 0; }
-  // An index into `followed`.
-  std::size_t Place() const { return std::max<std::size_t>(waits_in_row, 1) - 1; }
   Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   bool operator==(const BenefitMemory&) const = default;

@@ -40,7 +40,7 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   CHECK(decision.gates[1].held);
   CHECK(decision.gates[1].why == Why::kPriority);
   // Linger follows each wait, because the next one may come at once.
-  constexpr std::uint64_t kLinger = Benefit::kLingerNs;
+  constexpr std::uint64_t kLinger = kWaitLingerNs;
   important.waits = false;
   decision = world.At(kNow + 3);
   CHECK(decision.gates[1].held);
@@ -173,7 +173,7 @@ TEST_CASE("between requests those below have a wide window if the next one will 
                          Row{"held whenever it is busy", Mode::kHeld, 7 * kNsPerMs, kCredit + 1, 100}}) {
     INFO(row.name);
     World world = Below(row.mode, 1, false);
-    world.state.groups[0].memory.benefit.Use().lead_ns = row.lead_ns;
+    world.state.groups[0].memory.benefit.Use().waits.lead_ns = row.lead_ns;
     world.state.groups[0].memory.benefit.Use().pause_credit_ns = kCredit;
     Tenant& important = world.state.tenants[0];
     important.idle_since_ns = kNow;
@@ -189,10 +189,10 @@ TEST_CASE("between requests those below have a wide window if the next one will 
     const Decision begun = world.At(begins_ns);
     const std::uint32_t narrow_us =
         HoldsThroughout(row.mode) ? 0 : AllowanceOf(row.mode).window_percent * window_us / 100;
-    const bool is_wide = IsWhileItWaits(row.mode) && row.lead_ns > Benefit::kRestLeadNs;
+    const bool is_wide = IsWhileItWaits(row.mode) && row.lead_ns > kRestLeadNs;
     CHECK(begun.gates[1].window_us == (is_wide ? 4 * window_us : narrow_us));
     if (!is_wide) continue;
-    const std::uint64_t until_ns = begins_ns + row.lead_ns - Benefit::kRestLeadNs;
+    const std::uint64_t until_ns = begins_ns + row.lead_ns - kRestLeadNs;
     CHECK(begun.next_decision_ns <= until_ns);
     CHECK(world.At(until_ns).gates[1].window_us == narrow_us);
   }
@@ -262,56 +262,16 @@ TEST_CASE("in a request those below have a wide window until the next wait may b
   }
 }
 
-TEST_CASE("a time until a wait that has become longer is learnt in some tokens, a shorter one at once") {
+TEST_CASE("a time in which the group was on hold says nothing about when it waits") {
   World world = Below(Mode::kWaitsNarrow, 1, false);
-  const auto gap_us = [&world] { return world.state.groups[0].memory.benefit->gap_ns / kNsPerUs; };
   Waiting program(world);
   for (int i = 0; i < 10; ++i)
     program.After(8'000);
-  CHECK(gap_us() == 8'000);
-  program.After(16'000);
-  CHECK(gap_us() == 9'000);
-  for (int i = 0; i < 5; ++i)
-    program.After(16'000);
-  CHECK(gap_us() == 16'000);
-  program.After(7'000);
-  CHECK(gap_us() == 7'000);
-  // One that is no use for this says nothing about the others.
-  program.After(1'000);
-  CHECK(gap_us() == 7'000);
-  // Nor does one in which the group was on hold.
   world.state.groups[0].hold = true;
   program.Pass(1'000);
   world.state.groups[0].hold = false;
-  program.After(8'000);
-  CHECK(gap_us() == 7'000);
-}
-
-TEST_CASE("the lead is the shortest recent time until a request first waits") {
-  World world = Below(Mode::kWaitsNarrow, 1, false);
-  Tenant& important = world.state.tenants[0];
-  std::uint64_t now = kNow;
-  world.At(now);
-  struct Row {
-    std::uint64_t wait_at_ms;  // of a request of 10 ms; 10: it does not wait
-    std::uint64_t lead_us;
-  };
-  const auto pass = [&](std::uint64_t ms, bool busy, bool waits) {
-    now += ms * kNsPerMs;
-    important.busy = busy;
-    important.waits = waits;
-    important.launched = busy ? 10 : 0;
-    (busy ? important.busy_since_ns : important.idle_since_ns) = now;
-    world.At(now);
-  };
-  pass(40, true, false);
-  for (const Row& row : {Row{8, 8'000}, Row{10, 9'000}, Row{10, 10'000}, Row{3, 3'000}, Row{8, 3'375}, Row{8, 3'796}}) {
-    INFO("a wait after " << row.wait_at_ms << " ms");
-    pass(row.wait_at_ms, true, row.wait_at_ms < 10);
-    pass(10 - row.wait_at_ms, false, false);
-    pass(40, true, false);  // the next request: the last did not wait, if it has not until now
-    CHECK(world.state.groups[0].memory.benefit->lead_ns / 1'000 == row.lead_us);
-  }
+  program.After(5'000);
+  CHECK(world.state.groups[0].memory.benefit->waits.gap_ns == 8 * kNsPerMs);
 }
 
 TEST_CASE("one group that is not away keeps the windows below it narrow") {

@@ -26,7 +26,7 @@ bool Tracked(const State& state, const Decision& decision, std::uint32_t group) 
 
 bool Lingers(const State& state, const Tenant& tenant, std::uint64_t now) {
   const bool waits = IsWhileItWaits(state.groups[tenant.group].memory.benefit->mode);
-  const std::uint64_t linger_ns = std::max(state.settings.linger_us * kNsPerUs, waits ? Benefit::kLingerNs : 0);
+  const std::uint64_t linger_ns = std::max(state.settings.linger_us * kNsPerUs, waits ? kWaitLingerNs : 0);
   return !tenant.busy && tenant.idle_since_ns != 0 && tenant.idle_since_ns + linger_ns > now;
 }
 

@@ -1,0 +1,34 @@
+// When a group's host waits for the device, and what its earlier waits say about the next one.
+//
+//   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. By
+//     place in the row it is counted how often another one follows.
+//   - A stretch is a time without a wait: from a request's beginning to its first wait (the lead), or from a wait's end
+//     to the next one (the gap). The next wait is expected after the shortest recent stretch of its kind. Gaps below
+//     kRestLeadNs are left out; where they are not seldom, nothing is expected.
+//
+// Thread rule: pure functions of memory and time.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd::policy {
+
+// Others stay held for so long after a wait after which another one often follows.
+inline constexpr std::uint64_t kWaitLingerNs = 500 * kNsPerUs;
+// A wait that comes sooner is near. Twice the windows of Benefit::kRestMode, since the group's own work takes a part of
+// the device.
+inline constexpr std::uint64_t kRestLeadNs = 4 * kNsPerMs;
+
+// `waits`: whether the host waits from now on.
+void NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns);
+// A request begins. The one before it ended at `ended_ns`.
+void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_ns);
+
+// Whether a wait has just ended after which another one often follows at once.
+bool Lingers(const WaitMemory& memory, std::uint64_t now_ns);
+// When the next wait is expected at the earliest; 0: unknown, or near.
+std::uint64_t NextWaitNs(const WaitMemory& memory);
+
+}  // namespace xschedd::policy
