@@ -50,7 +50,7 @@ def work(least, micros, until_told=True):
     check(hip.hipMemcpy(device_x, x, ctypes.c_size_t(size), 1), "hipMemcpy")
     check(hip.hipMemcpy(device_y, Values(*wanted), ctypes.c_size_t(size), 1), "hipMemcpy")
     launches = 0
-    while launches < least or (stop is not None and stop[0:1] == b"\0"):
+    while launches < least or (stop is not None and stop[0:1] != b"\1"):
         step, count, duration = ctypes.c_uint32(launches), ctypes.c_uint32(COUNT), ctypes.c_uint64(micros)
         parameters = (ctypes.c_void_p * 5)(*(ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in
                                              (device_y, device_x, step, count, duration)))

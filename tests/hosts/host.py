@@ -40,8 +40,20 @@ class HostTest(harness.NodeTest):
 
     def stop(self):
         """Tells programs that were started with HOST_STOP to end."""
+        self._tell(b"\1")
+
+    def wait_connected(self, process, pid):
+        """Tells a program that was started with HOST_STOP that the daemon knows it, once it does; the client's number."""
+        def number():
+            client = self.node.clients().get(pid, {"devices": []})
+            return process.poll() is not None or (client["devices"] and client["id"])
+        found = wait_for(number, "it connects")
+        self._tell(b"\2")
+        return found
+
+    def _tell(self, byte):
         with open(self.stop_path, "r+b") as file:
-            file.write(b"\1")
+            file.write(byte)
 
     def check_end(self, process, status=0, verdicts=1):
         """Waits for a program's end. Fails unless every result was right. Returns what it wrote to standard error, and how
@@ -66,6 +78,7 @@ class HostTest(harness.NodeTest):
         process = node.start(*command, priority=-10, trace=traced,
                              environment=self.environment(HOST_STOP=self.stop_path, **(environment or {})), **options)
         pid = wait_for(lambda: pid_of(process, anchor), "the process that launches") if pid_of else process.pid
+        self.wait_connected(process, pid)
         self.hold_and_release(process, anchor, pid=pid, traced=traced)
         self.stop()
         err, launches = self.check_end(process, verdicts=verdicts)

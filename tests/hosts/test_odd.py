@@ -36,7 +36,7 @@ class Descriptors(host.HostTest):
         anchor = node.start_anchor(priority=50)
         process = node.start(*self.odd("after=close-all-and-reuse"), priority=-10, trace=False,
                              environment=self.environment(HOST_STOP=self.stop_path))
-        wait_for(lambda: node.device_state(process.pid), "it connects")
+        self.wait_connected(process, process.pid)
         wait_for(lambda: (self.node.dir / "data.29").exists(), "its descriptors are closed and reused")
         for _ in range(30):
             node.tell(anchor, "work 5 1000")  # gates are moved meanwhile

@@ -28,16 +28,9 @@ class Processes(host.HostTest):
         node.start_daemon()
         anchor = node.start_anchor(priority=50)
         process = node.start(*self.way("exec"), priority=-10, environment=self.environment(HOST_STOP=self.stop_path))
-        ids = []
-
-        def both_seen():
-            if process.poll() is not None:
-                raise AssertionError(f"ended too early: {process.communicate()}")
-            client = node.clients().get(process.pid)
-            if client and client["id"] not in ids:
-                ids.append(client["id"])
-            return len(ids) == 2
-        wait_for(both_seen, "a session of each image, in turn")
+        first = self.wait_connected(process, process.pid)
+        wait_for(lambda: process.poll() is not None or node.clients().get(process.pid, {"id": first})["id"] != first,
+                 "a session of the second image")
         self.hold_and_release(process, anchor)
         self.stop()
         err, _ = self.check_end(process, verdicts=2)
@@ -68,6 +61,7 @@ class Processes(host.HostTest):
         anchor = node.start_anchor(priority=50)
         process = node.start(*self.way("spawn-after"), priority=-10,
                              environment=self.environment(HOST_STOP=self.stop_path))
+        self.wait_connected(process, process.pid)
         child = wait_for(lambda: [pid for pid in node.clients() if pid not in (anchor.pid, process.pid)], "the child")[0]
         self.assertIn(process.pid, node.clients())
         self.hold_and_release(process, anchor, pid=child)

@@ -9,7 +9,7 @@
 //     daemon          forks twice with a session of its own between, then works
 //     spawn           posix_spawn of `plain`; the parent never used HIP
 //     spawn-after     works, then posix_spawn of `plain`
-// Of two workers the first does not wait for $HOST_STOP. Thread rule: one thread.
+// Of two workers the first works until the daemon knows it, the second until it shall end. Thread rule: one thread.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -39,7 +39,7 @@ int WorkAll(bool until_told) {
   const unsigned long micros = std::strtoul(g_arguments[2], nullptr, 10);
   work.Launch(static_cast<unsigned>(std::strtoul(g_arguments[1], nullptr, 10)), micros);
   if (until_told) LoadLater();
-  if (until_told) work.LaunchUntilTold(micros);
+  until_told ? work.LaunchUntilTold(micros) : work.LaunchUntilConnected(micros);
   return work.Verdict();
 }
 

@@ -3,7 +3,7 @@
 //   odd LAUNCHES MICROS [first=HABIT,...] [before=HABIT,...] [after=HABIT,...]
 //     first   at the start of the program
 //     before  when HIP is initialised and nothing was submitted, so that the shim has not started its client
-//     after   after a third of the launches
+//     after   after a third of the launches, and once the daemon knows this client
 //
 // The verdict is work.h's. Thread rule: one thread, unless a habit says otherwise.
 #include <dlfcn.h>
@@ -333,6 +333,7 @@ int main(int argc, char** argv) {
   g_work = std::make_unique<Work>();
   Practise(argc, argv, "before=");
   g_work->Launch(arguments.launches / 3, arguments.micros);
+  g_work->LaunchUntilConnected(arguments.micros);
   Practise(argc, argv, "after=");
   g_work->Launch(arguments.launches - arguments.launches / 3, arguments.micros);
   g_work->LaunchUntilTold(arguments.micros);

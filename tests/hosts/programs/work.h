@@ -2,8 +2,9 @@
 // Python extension does), launches tests/e2e's `scale_add` from a code object, and compares with the host's arithmetic.
 //
 // The code object is $HOST_CODE_OBJECT. The verdict goes to the file $HOST_RESULT, or to standard output without it,
-// because some hosts have none. $HOST_STOP is a file of one byte: the program continues until it is not 0, however
-// isolated it is. Nothing is submitted before the first Launch. Thread rule: one thread at a time.
+// because some hosts have none. $HOST_STOP is a file of one byte, which the program sees however isolated it is: 0
+// at first, another value once the daemon knows the program, kStop when it shall end. Nothing is submitted before the
+// first Launch. Thread rule: one thread at a time.
 #pragma once
 
 #include <dlfcn.h>
@@ -52,6 +53,10 @@ class Work {
 
   // Without $HOST_STOP, none.
   void LaunchUntilTold(std::uint64_t micros) {
+    while (stop_ != nullptr && *stop_ != kStop)
+      Launch(10, micros);
+  }
+  void LaunchUntilConnected(std::uint64_t micros) {
     while (stop_ != nullptr && *stop_ == 0)
       Launch(10, micros);
   }
@@ -83,6 +88,8 @@ class Work {
   }
 
  private:
+  static constexpr char kStop = 1;
+
   using LaunchFunction = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                                  void**, void**);
 
