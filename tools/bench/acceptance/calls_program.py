@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A program of *harmless*. usage: calls_program.py SEED [--stay]. Eight threads make the calls of sequence.py on the first GPU.
-It prints `begun`, and at its end the digest of all memory, as JSON. With --stay it then waits until its standard input ends, so
-that the daemon still lists it.
+It prints `begun`, and at its end the digest of all memory, as JSON. With --stay it waits for a line after `begun`, so that it is
+a client by then, and at the end until its standard input ends, so that the daemon still lists it.
 
 A step that uses a buffer first waits, through an event, for the stream that used it last, so without a fault the result is
 always the same.
@@ -253,6 +253,8 @@ def main() -> int:
     calls = Calls(kernels.open_gpu())
     lanes = [Lane(calls, int(sys.argv[1]), number) for number in range(sequence.LANES)]
     print("begun", flush=True)
+    if "--stay" in sys.argv:
+        sys.stdin.readline()
     if BROKEN == "crash":
         os.abort()
     if BROKEN == "hang":

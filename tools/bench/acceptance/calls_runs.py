@@ -3,6 +3,7 @@
 Thread rule: `absence` is pure; the rest starts programs from the main thread.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -80,15 +81,22 @@ class Programs:
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
     def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
-                meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None) -> Outcome:
-        """`meanwhile`: called once the program has begun. `absent`: called with its pid when it has its data and still runs."""
+                meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None,
+                known: Optional[Callable[[int], None]] = None) -> Outcome:
+        """`known`: called with its pid before it makes its calls; `meanwhile`: while it makes them; `absent`: with its pid when
+        it has its data and still runs."""
         self.number += 1
         started, limit = time.monotonic(), self.limit_s()
         child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
         output, why_absent = child.process.stdout.fileno(), ""
         try:
-            if read_line(output, limit) and meanwhile is not None:
-                meanwhile(child)
+            if read_line(output, limit):
+                if known is not None:
+                    known(child.pid)
+                with contextlib.suppress(BrokenPipeError):  # it has crashed
+                    os.write(child.process.stdin.fileno(), b"go\n")
+                if meanwhile is not None:
+                    meanwhile(child)
             answer = read_line(output, max(0.1, limit - (time.monotonic() - started)))
             if answer and absent is not None:
                 why_absent = absent(child.pid)
@@ -123,6 +131,18 @@ class Programs:
                 time.sleep(0.1)
         return ask_daemon
 
+    def known(self, runtime_dir: Optional[str] = None) -> Callable[[int], None]:
+        """Waits a while until the daemon lists it: a program on a fast host has ended before a daemon on a busy one looks."""
+        def wait(pid: int) -> None:
+            end = time.monotonic() + self.place.limit_s(3)
+            while time.monotonic() < end:
+                done = self.place.run([*self.place.xschedctl(runtime_dir), "--json", "ps"], 20)
+                clients = json.loads(done.stdout)["clients"] if done.returncode == 0 else []
+                if any(client["pid"] == pid and client["devices"] for client in clients):
+                    return
+                time.sleep(0.02)
+        return wait
+
     def command(self, seed: object) -> List[str]:
         """`seed`: a seed for calls_program.py, or a library's name for library_program.py."""
         if isinstance(seed, str):
@@ -144,7 +164,8 @@ class Programs:
             self.start_neighbour(rig, way)
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way))
+                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way),
+                                self.known())
 
     def start_neighbour(self, rig: TurnsRig, way: str) -> None:
         """The neighbour ends with its folder's context."""
@@ -209,7 +230,7 @@ class Programs:
             wait_for("the session of an idle program", lambda: json.loads(self.place.run(
                 [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
             return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
-                                self.place.environment, kill, self.absent(KILLED, runtime_dir))
+                                self.place.environment, kill, self.absent(KILLED, runtime_dir), self.known(runtime_dir))
         finally:
             idle.process.stdin.close()
             children.stop([idle])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A program of *harmless*. usage: library_program.py NAME [--stay]. Eight threads use a library of the folder libraries on the
-first GPU. It prints `begun`, and at its end the digest of all data, as JSON; with --stay it then waits until its standard input
-ends. Status 3: the library is not installed or not for this GPU; standard error says which.
+first GPU. It prints `begun`, and at its end the digest of all data, as JSON; with --stay it waits for a line after `begun`, and
+at its end until its standard input ends. Status 3: the library is not installed or not for this GPU; standard error says which.
 
 Thread rule: main thread; a Work belongs to its thread.
 """
@@ -43,10 +43,13 @@ def main() -> int:
         gpu = kernels.open_gpu()
         if module.VENDOR not in ("", gpu.vendor):
             raise Absent("it is for another GPU than this one")
+        gpu.allocate(1)  # makes it a client
     except (Absent, NoGpu, ImportError, OSError) as error:
         print(error, file=sys.stderr)
         return ABSENT
     print("begun", flush=True)
+    if "--stay" in sys.argv:
+        sys.stdin.readline()
     made: Dict[int, bytes] = {}
     failures: List[Exception] = []
     threads = [threading.Thread(target=work, args=(module, library, gpu, number, made, failures)) for number in range(THREADS)]
