@@ -222,7 +222,8 @@ void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
-  memory.holds = HoldsThroughout(memory.mode) || (IsWhileItWaits(memory.mode) && (memory.waits.now || Lingers(memory.waits, now_ns_)));
+  memory.holds = HoldsThroughout(memory.mode) ||
+                 (IsWhileItWaits(memory.mode) && (memory.waits.now || Lingers(memory.waits, now_ns_)));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
