@@ -49,7 +49,7 @@ class Gangs(harness.NodeTest):
         path = self.node.dir / "events"
         with open(path, "wb") as out:
             process = subprocess.Popen([harness.ctl_path, "--runtime-dir", self.node.runtime_dir, "--json", "events",
-                                        "--follow"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                                        "--follow", "--replay"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
                                        text=True, preexec_fn=harness.end_with_parent)
         self.node.processes.append(process)
         return process, path

@@ -36,6 +36,9 @@ class Restarts(metrics_world.unittest.TestCase):
         return Metrics(said.stdout)
 
     def kill(self) -> None:
+        # What the next daemon shall know must be saved. An administrator's change is answered once it and all before are.
+        said = run(rights_world.XSCHEDCTL, "--runtime-dir", self.folder, "policy", "set", "priority")
+        self.assertEqual(said.returncode, 0, said.stderr)
         count = self.manager.ready + 1
         self.manager.kill(signal.SIGKILL)
         self.manager.wait_ready(count)
