@@ -186,8 +186,9 @@ def work(churn, options, began):
             churn.fail(f"threads after cycles{when}: {before['Threads']} before, {facts['Threads']} after")
     if churn.not_worked:
         churn.fail(f"{churn.not_worked} clients were not served")
-    if churn.manager.ends:
-        churn.fail("the daemon ended")
+    for _, status, ended_ns, _ in churn.manager.ends:
+        churn.fail(f"the daemon ended {(time.monotonic_ns() - ended_ns) / 1e9:.3f} s ago, wait status {status}: "
+                   + churn.manager.log_text()[-800:])
     notice = report.percentiles(churn.notice_ms)
     # A short run is a test on a machine that may be busy, so it does not check times.
     if not churn.notice_ms or (notice["p99"] > 100 and options.churn >= LONG):

@@ -68,6 +68,7 @@ class ClaimSockets(Restart):
         self.addCleanup(second.close)
         wait_for(lambda: self.client(second) is not None, "the second is a client")
         self.assertEqual(self.client(second)["priority_effective"], 20)
+        self.kept(2)
         # Links that the container put there are not followed.
         secret = pathlib.Path(self.folder, "secret")
         secret.write_text("1")
