@@ -81,25 +81,24 @@ class Programs:
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
     def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
-                meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None,
-                known: Optional[Callable[[int], None]] = None) -> Outcome:
-        """`known`: called with its pid before it makes its calls; `meanwhile`: while it makes them; `absent`: with its pid when
-        it has its data and still runs."""
+                meanwhile: Optional[Callable[[Child], None]] = None, way: str = "", runtime_dir: Optional[str] = None) -> Outcome:
+        """`meanwhile`: called when the program begins its calls. `way`: under xschedd; then it begins once the daemon lists it,
+        because it may end before a daemon on a busy host looks, and is asked about while it still runs."""
         self.number += 1
         started, limit = time.monotonic(), self.limit_s()
         child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
         output, why_absent = child.process.stdout.fileno(), ""
         try:
             if read_line(output, limit):
-                if known is not None:
-                    known(child.pid)
+                if way:
+                    self.poll(lambda seen: any(one["pid"] == child.pid and one["devices"] for one in seen["clients"]), runtime_dir)
                 with contextlib.suppress(BrokenPipeError):  # it has crashed
                     os.write(child.process.stdin.fileno(), b"go\n")
                 if meanwhile is not None:
                     meanwhile(child)
             answer = read_line(output, max(0.1, limit - (time.monotonic() - started)))
-            if answer and absent is not None:
-                why_absent = absent(child.pid)
+            if answer and way:
+                why_absent = absence(self.poll(lambda seen: not absence(seen, child.pid, way), runtime_dir), child.pid, way)
             if answer:
                 child.process.stdin.close()
             try:
@@ -119,29 +118,15 @@ class Programs:
             child.process.stdin.close()
             child.process.stdout.close()
 
-    def absent(self, way: str, runtime_dir: Optional[str] = None) -> Callable[[int], str]:
-        """Polls the daemon: the shim reports every few milliseconds, and reconnects to a new daemon within seconds."""
-        def ask_daemon(pid: int) -> str:
-            end = time.monotonic() + self.place.limit_s(3)
-            while True:
-                answer = json.loads(self.place.run([*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)
-                why = absence(answer, pid, way)
-                if not why or time.monotonic() > end:
-                    return why
-                time.sleep(0.1)
-        return ask_daemon
-
-    def known(self, runtime_dir: Optional[str] = None) -> Callable[[int], None]:
-        """Waits a while until the daemon lists it: a program on a fast host has ended before a daemon on a busy one looks."""
-        def wait(pid: int) -> None:
-            end = time.monotonic() + self.place.limit_s(3)
-            while time.monotonic() < end:
-                done = self.place.run([*self.place.xschedctl(runtime_dir), "--json", "ps"], 20)
-                clients = json.loads(done.stdout)["clients"] if done.returncode == 0 else []
-                if any(client["pid"] == pid and client["devices"] for client in clients):
-                    return
-                time.sleep(0.02)
-        return wait
+    def poll(self, is_enough: Callable[[dict], bool], runtime_dir: Optional[str]) -> dict:
+        """`xschedctl ps` once it `is_enough`, or after a while as it is: the shim reports every few milliseconds, and reconnects to
+        a new daemon within seconds."""
+        end = time.monotonic() + self.place.limit_s(3)
+        while True:
+            answer = ask(self.place, "ps", runtime_dir=runtime_dir)
+            if is_enough(answer) or time.monotonic() > end:
+                return answer
+            time.sleep(0.02)
 
     def command(self, seed: object) -> List[str]:
         """`seed`: a seed for calls_program.py, or a library's name for library_program.py."""
@@ -164,8 +149,7 @@ class Programs:
             self.start_neighbour(rig, way)
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way),
-                                self.known())
+                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, way)
 
     def start_neighbour(self, rig: TurnsRig, way: str) -> None:
         """The neighbour ends with its folder's context."""
@@ -227,10 +211,10 @@ class Programs:
         program = scheduled(self.place, ["--priority", str(LOW)], [*self.place.probe, "--stay"], runtime_dir)
         idle = children.start("idle", program, self.place.environment, True)
         try:
-            wait_for("the session of an idle program", lambda: json.loads(self.place.run(
-                [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
+            wait_for("the session of an idle program", lambda: ask(self.place, "ps", runtime_dir=runtime_dir)["clients"], [idle],
+                     self.place.limit_s(15))
             return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
-                                self.place.environment, kill, self.absent(KILLED, runtime_dir), self.known(runtime_dir))
+                                self.place.environment, kill, KILLED, runtime_dir)
         finally:
             idle.process.stdin.close()
             children.stop([idle])

@@ -96,8 +96,9 @@ class TurnsRig(Rig):
         return all(known.get(tenant.child.pid, {"devices": []})["devices"] for tenant in self.tenants)
 
 
-def ask(place: Place, *words: str) -> dict:
-    done = place.run([*place.xschedctl(), "--json", *words], 20)
+def ask(place: Place, *words: str, runtime_dir: Optional[str] = None) -> dict:
+    """`runtime_dir`: of another daemon than the place's."""
+    done = place.run([*place.xschedctl(runtime_dir), "--json", *words], 20)
     if done.returncode == NO_PERMISSION:
         raise NotHere(f"this user may not use xschedctl {words[0]}")
     if done.returncode != 0:
