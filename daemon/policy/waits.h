@@ -1,7 +1,7 @@
 // When a group's host waits for the device, and what its earlier waits say about the next one.
 //
-//   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. By
-//     place in the row it is counted how often another one follows.
+//   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. How
+//     often another one follows is counted for each place in the row.
 //   - A stretch is a time without a wait: from a request's beginning to its first wait (the lead), or from a wait's end
 //     to the next one (the gap). The next wait is expected after the shortest recent stretch of its kind. Gaps below
 //     kRestLeadNs are left out; where they are not seldom, nothing is expected.
@@ -15,7 +15,7 @@
 
 namespace xschedd::policy {
 
-// Others stay held for so long after a wait after which another one often follows.
+// Others stay held this long after a wait that another one often follows.
 inline constexpr std::uint64_t kWaitLingerNs = 500 * kNsPerUs;
 // A wait that comes sooner is near. Twice the windows of Benefit::kRestMode, since the group's own work takes a part of
 // the device.

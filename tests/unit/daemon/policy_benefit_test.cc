@@ -96,7 +96,7 @@ TEST_CASE("below a group that waits, the widest window that is not too slow is t
 }
 
 TEST_CASE("the mode is found soon, also above one that seldom has requests") {
-  // Each request takes 8.5 ms, and its wait grows by what others have in flight when the wait begins.
+  // Each request takes 8.5 ms. What others have in flight when it begins to wait makes the wait longer.
   struct Row {
     std::uint64_t rest_us;
     double us_of_window;
