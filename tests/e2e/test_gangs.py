@@ -54,11 +54,18 @@ class Gangs(harness.NodeTest):
         self.node.processes.append(process)
         return process, path
 
-    def read_events(self, follower):
+    def read_events(self, follower, pids):
+        """Everything up to the end of these clients: the follower may be late."""
         process, path = follower
+
+        def read():
+            return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+
+        wait_for(lambda: set(pids) <= {event["pid"] for event in read() if event["kind"] == "gone"},
+                 "the events tell that the gangs are gone")
         process.terminate()
         process.communicate(timeout=harness.DEADLINE_S)
-        events = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+        events = read()
         self.assertFalse([event for event in events if event["kind"] == "lost"], "no event was lost")
         return events
 
@@ -104,7 +111,7 @@ class Gangs(harness.NodeTest):
                      "the gang of lower priority is held")
         first.finish(node)
         second.finish(node)
-        held = self.held_as_one(self.read_events(follower), [first.pids, second.pids])
+        held = self.held_as_one(self.read_events(follower, first.pids + second.pids), [first.pids, second.pids])
         self.assertTrue(all(held), f"each gang was held at times: {held}")
 
     def test_a_rule_makes_a_gang(self):
@@ -121,7 +128,7 @@ class Gangs(harness.NodeTest):
                  "the whole gang is held for one that is on one of its devices")
         node.tell(other, "stop")
         gang.finish(node)
-        held = self.held_as_one(self.read_events(follower), [gang.pids])
+        held = self.held_as_one(self.read_events(follower, gang.pids), [gang.pids])
         self.assertTrue(all(held), f"the gang was held: {held}")
 
     @unittest.skipUnless(MPIRUN, "no mpirun here")
