@@ -50,9 +50,10 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
         time.sleep(0.005)
 
 
-# For a daemon's configuration: a daemon that gets no CPU for the length of a lease releases every client and counts nothing.
-# That is correct, but on a busy machine it would disturb tests of other things.
-LONG_LEASE = "\n[daemon]\nlease_ms = 10000\n"
+# A daemon that gets no CPU for the length of a lease releases every client and counts nothing. That is correct, but on a busy
+# machine it would disturb tests of other things.
+LONG_LEASE_MS = 10_000
+DEFAULT_LEASE_MS = 100  # the daemon's own
 
 
 class Node:
@@ -70,15 +71,17 @@ class Node:
         self.processes = []
 
     # ---- daemon ---------------------------------------------------------------------------------------------------
-    def start_daemon(self, *arguments, config=None, before=()):
-        """`config`: the text of its configuration, which is written to self.config. `before`: a command that runs it."""
-        if config is not None:
-            self.config.write_text(config)
-            arguments = ("--config", self.config, *arguments)
+    def configure(self, text="", lease_ms=LONG_LEASE_MS):
+        """Writes the daemon's configuration: `text`, which has no section [daemon], and the lease."""
+        self.config.write_text(f"{text}\n[daemon]\nlease_ms = {lease_ms}\n")
+
+    def start_daemon(self, *arguments, config="", lease_ms=LONG_LEASE_MS, before=()):
+        """`config`, `lease_ms`: as in configure(). `before`: a command that runs it."""
+        self.configure(config, lease_ms)
         log = open(self.dir / "daemon.log", "ab")
         self.daemon = subprocess.Popen(
             [*before, daemon_path, "--software-gpu", "--runtime-dir", self.runtime_dir, "--log-level", "debug",
-             *arguments],
+             "--config", self.config, *arguments],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent)
         log.close()
         wait_for(self._daemon_answers, "the daemon answers")

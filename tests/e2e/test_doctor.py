@@ -37,7 +37,7 @@ class Doctor(harness.NodeTest):
     def test_time_slices_on_a_vendor_without_them(self):
         """Requested on AMD, which has none: doctor reports it, and everything else works as without them."""
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE + "[policy]\nmax_concurrent = 1\n")
+        node.start_daemon(config="[policy]\nmax_concurrent = 1\n")
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)  # both let the lower one run for a while, without a slice
         high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
         low = node.start_anchor(priority=-10, environment={"XSCHEDD_LOG": "info"})

@@ -17,10 +17,10 @@ MICROS = 1000
 
 
 class Failure(harness.NodeTest):
-    def start_pair(self):
+    def start_pair(self, lease_ms=harness.LONG_LEASE_MS):
         """A low client that is held by a busy high one."""
         node = self.node
-        node.start_daemon()
+        node.start_daemon(lease_ms=lease_ms)
         node.ctl("policy", "set", "--guard", 0)
         high = node.start_anchor(priority=50)
         low = node.start("default_stream", LAUNCHES, MICROS, priority=-10)
@@ -46,7 +46,7 @@ class Failure(harness.NodeTest):
         self.node.tell(high, "stop")
 
     def test_daemon_stopped_while_a_client_is_held(self):
-        high, low = self.start_pair()
+        high, low = self.start_pair(harness.DEFAULT_LEASE_MS)
         self.node.daemon.send_signal(signal.SIGSTOP)
         self.node.finish(low)
         self.node.tell(high, "stop")
@@ -66,8 +66,7 @@ class Failure(harness.NodeTest):
         if subprocess.run([*namespace, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no time namespaces here")
         node = self.node
-        # A lease that is long enough for a daemon on a busy machine.
-        node.start_daemon(config="[daemon]\nlease_ms = 2000\n", before=namespace)
+        node.start_daemon(lease_ms=2000, before=namespace)  # long enough for a daemon on a busy machine
         anchor = node.start_anchor(priority=50)
         process = node.start("default_stream", 3 * LAUNCHES, MICROS)
         self.hold_and_release(process, anchor)
@@ -154,7 +153,7 @@ class Failure(harness.NodeTest):
 
     def test_client_that_is_stopped_while_idle_delays_no_other(self):
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         stopped = node.start_anchor(priority=50)
         # Its work to attach has finished, and the daemon knows it.
         wait_for(lambda: int(node.device_state(stopped.pid).get("in_flight", 1)) == 0, "it is idle")
@@ -168,12 +167,11 @@ class Failure(harness.NodeTest):
 
     def test_a_stopped_busy_client_holds_others_only_briefly(self):
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         node.ctl("policy", "set", "--guard", 0)  # whose turns would open the other's gate
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(low, "start 1000")
-        # All launches are queued at once, so that it always has work.
-        node.tell(high, "work 2000 1000")
+        node.tell(high, "start 1000 500")  # half a second of work is queued, so that it always has work
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
         high.send_signal(signal.SIGSTOP)
         wait_for(lambda: node.device_state(high.pid)["state"] == "silent", "ps says that nothing is heard of it")
@@ -188,17 +186,17 @@ class Failure(harness.NodeTest):
         high.send_signal(signal.SIGCONT)
         wait_for(lambda: node.device_state(low.pid)["state"] == "held", "the lower client is held again")
         self.assertEqual(node.device_state(high.pid)["state"], "running")
-        self.assertEqual(high.stdout.readline().strip(), "done")
+        node.tell(high, "stop")
         wait_for(lambda: node.device_state(low.pid)["state"] in ("running", "idle"), "it goes on")
         node.tell(low, "stop")
 
     def test_a_waiting_client_is_not_silent(self):
         """A client that waits at its gate for long still gets its turn."""
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
-        node.tell(high, "work 4000 1000")
+        node.tell(high, "start 1000 500")
         wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")
         node.tell(low, "start 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
@@ -207,7 +205,7 @@ class Failure(harness.NodeTest):
         wait_for(lambda: int(node.device_state(low.pid)["held_ns"]) > held_ns + 1_500_000_000, "it waits on")
         self.assertEqual({node.device_state(low.pid)["state"], node.device_state(high.pid)["state"]}, {"held", "running"})
         self.assertNotIn('"silent"', node.ctl("events", "--json").stdout)
-        self.assertEqual(high.stdout.readline().strip(), "done")
+        node.tell(high, "stop")
         node.tell(low, "stop")
 
     def test_shim_without_its_library_runs_unscheduled(self):

@@ -122,6 +122,7 @@ class Gangs(harness.NodeTest):
         follower = self.follow_events()
         gang = Gang(node, "named-by-the-rule", None, group=False)
         wait_for(lambda: all(len(node.dispatches(rank.pid, "meet")) > 0 for rank in gang.ranks), "the gang runs")
+        wait_for(lambda: set(gang.pids) <= set(node.clients()), "the gang is connected")
         self.assertEqual({node.clients()[pid]["group"] for pid in gang.pids}, {"ranks"})
         node.tell(other, "start 1000")
         wait_for(lambda: all(node.device_state(pid).get("state") == "held" for pid in gang.pids),

@@ -88,7 +88,7 @@ class GpuTime(harness.NodeTest):
 
     def setUp(self):
         super().setUp()
-        self.node.start_daemon(config=harness.LONG_LEASE)
+        self.node.start_daemon()
         # A client of another priority, so that clients are tracked; strict, so that their windows are narrow.
         self.node.start_anchor(priority=50, environment={"XSCHEDD_LATENCY": "strict"})
 
@@ -157,13 +157,18 @@ class GpuTime(harness.NodeTest):
         """A client's first launch comes before the daemon's first answer."""
         node = self.node
         node.start_daemon()
-        first = node.start_anchor(priority=50)
-        second = node.start("anchor", priority=0, interactive=True, environment={"ANCHOR_FIRST_US": "50000"})
-        self.assertEqual(second.stdout.readline().strip(), "ready")
-        for process in first, second:
-            state = wait_for(lambda: node.device_state(process.pid), "it is attached")
-            self.assertEqual(int(state["submitted"]), 1)
-        wait_for(lambda: int(node.device_state(second.pid)["gpu_time_ns"]) > 40_000_000, "its launch is GPU time")
+
+        def launch():
+            """What is counted of the first launch; nothing if a busy machine lets it pass before there is a connection."""
+            anchor = node.start_anchor(priority=50, environment={"ANCHOR_FIRST_US": "50000"})
+            state = wait_for(lambda: node.device_state(anchor.pid), "it is attached")
+            return int(state["submitted"]), anchor
+
+        launch()  # beside which the next is tracked
+        anchors = []
+        self.assert_measured(lambda: anchors.append(launch()) or anchors[-1][0], lambda submitted: submitted == 1,
+                             "the first launch is counted")
+        wait_for(lambda: int(node.device_state(anchors[-1][1].pid)["gpu_time_ns"]) > 40_000_000, "its launch is GPU time")
 
 
 if __name__ == "__main__":

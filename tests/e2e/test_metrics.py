@@ -20,7 +20,7 @@ class Metrics(harness.NodeTest):
 
     def test_counters_are_what_the_device_saw(self):
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         node.ctl("policy", "set", "--guard", 0)
         low, high = node.start_anchor(priority=-10), node.start_anchor(priority=10)
         wait_for(lambda: all(node.device_state(one.pid).get("state") == "idle" for one in (low, high)), "both are tracked")

@@ -75,10 +75,10 @@ class Passer:
 
 
 class PassthroughTest(harness.NodeTest):
-    def hold(self, *passthrough, config=None, **environment):
+    def hold(self, *passthrough, config="", **environment):
         """A client of this node on hold, with its passthrough; an idle, more important one makes it tracked."""
         node = self.node
-        node.start_daemon(config=(config or "") + harness.LONG_LEASE)
+        node.start_daemon(config=config)
         self.anchor = node.start_anchor(priority=50)
         passer = Passer(node, passthrough, environment)
         wait_for(lambda: node.device_state(passer.pid), "it is attached")
@@ -86,7 +86,7 @@ class PassthroughTest(harness.NodeTest):
         return passer
 
     def reload(self, config):
-        self.node.config.write_text(config + harness.LONG_LEASE)
+        self.node.configure(config)
         self.node.ctl("reload")
 
     def end(self, passer, *held):

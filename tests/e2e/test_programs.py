@@ -4,7 +4,7 @@ import unittest
 
 import harness
 
-LAUNCHES = 200
+LAUNCHES = 500
 MICROS = 2000
 
 
@@ -13,7 +13,7 @@ class Programs(harness.NodeTest):
         """Runs a program beside an idle, more important client, so that it is tracked; holds and releases it on the way. Each
         of its calls, of that many kernels, reaches the device once and is gated once."""
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         anchor = node.start_anchor(priority=50)
         process = node.start(program, LAUNCHES, MICROS, *arguments, priority=-10, interactive=True)
         done, counted = self.hold_and_release(process, anchor)

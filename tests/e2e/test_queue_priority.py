@@ -44,7 +44,7 @@ class QueuePriority(harness.NodeTest):
         self.becomes(client, "normal")
         node.ctl("policy", "set", "--queue-priority", "on")
         self.becomes(client, "high")
-        node.config.write_text("")
+        node.configure()
         node.ctl("reload")
         self.becomes(client, "normal")
 

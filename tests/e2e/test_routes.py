@@ -50,7 +50,7 @@ class RouteTest(harness.NodeTest):
     def begin(self, program, *arguments, environment=None, daemon=True):
         """Starts a program beside a client of another priority."""
         if daemon:
-            self.node.start_daemon(config=harness.LONG_LEASE)
+            self.node.start_daemon()
             self.anchor = self.node.start_anchor(priority=50)
         environment = {"E2E_CODE_OBJECT": str(harness.programs / "module_kernel.co"), **(environment or {})}
         return self.node.start(program, *arguments, priority=-10, interactive=True, environment=environment)

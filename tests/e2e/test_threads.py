@@ -11,10 +11,10 @@ from harness import wait_for
 
 
 class Threads(harness.NodeTest):
-    def start(self, *arguments, config=None, **options):
+    def start(self, *arguments, **options):
         """A client whose threads end, beside an idle, more important one."""
         node = self.node
-        node.start_daemon(config=config)
+        node.start_daemon()
         node.start_anchor(priority=50, environment=options.get("environment"))
         program = node.start("ending", *arguments, priority=-10, interactive=True, **options)
         self.assertEqual(program.stdout.readline().strip(), "ready", "the program started")
@@ -39,7 +39,7 @@ class Threads(harness.NodeTest):
 
     def cancelled_while_held(self, kind):
         node = self.node
-        program = self.start(config=harness.LONG_LEASE)
+        program = self.start()
         node.hold(program.pid)
         self.assertEqual(self.ask(program, f"start {kind} 1 100"), "started")
         wait_for(lambda: self.state(program) == "held", "the thread waits at the gate")
@@ -57,7 +57,7 @@ class Threads(harness.NodeTest):
         self.cancelled_while_held("asynchronous")
 
     def test_cancelled_while_it_waits_for_the_window(self):
-        program = self.start(config=harness.LONG_LEASE)
+        program = self.start()
         # Far more than fits the window, so that it waits for that most of the time.
         self.assertEqual(self.ask(program, "start deferred 200 3000"), "started")
         wait_for(lambda: len(self.node.dispatches(program.pid)) > 20, "the thread launches")

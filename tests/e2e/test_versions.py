@@ -8,7 +8,7 @@ import harness
 from harness import wait_for
 
 ABI = harness.BUILD / "tests/abi"
-LAUNCHES = 300
+LAUNCHES = 1000
 MICROS = 1000
 
 

@@ -42,7 +42,7 @@ class Wakes(harness.NodeTest):
         return wakes / launches
 
     def test_the_agent_sleeps_beside_steady_launching(self):
-        self.node.start_daemon(config=harness.LONG_LEASE)
+        self.node.start_daemon()
         cases = {"several ahead, less important": ((1, 200, WHOLE, 1000, 4), 0, 50),
                  "several ahead, more important": ((1, 200, WHOLE, 1000, 4), 50, 0),
                  "one at a time, less important": ((1, 100, 2, 1000, 1), 0, 50),

@@ -18,7 +18,7 @@ class Window(harness.NodeTest):
         """By window: medians of the GPU time and launches that the background client had on the device when the important one
         arrived, over many arrivals, alternately with the default window and without one."""
         node = self.node
-        node.start_daemon(config=harness.LONG_LEASE)
+        node.start_daemon()
         # With a tolerance, the daemon would find that a wide window between bursts does this important client no harm.
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         important = node.start_anchor(priority=50)
@@ -31,7 +31,7 @@ class Window(harness.NodeTest):
             window = list(bursts)[arrival % 2]
             node.ctl("policy", "set", "--window", window)
             # What it has in flight was launched with this window.
-            before = int(node.device_state(low.pid)["submitted"])
+            before = wait_for(lambda: int(node.device_state(low.pid).get("submitted", 0)), "the daemon knows its work")
             wait_for(lambda: int(node.device_state(low.pid)["submitted"]) > before + 2 * AHEAD, "the background client runs")
             seen = len(node.dispatches(important.pid))
             time.sleep(random.uniform(0.0, 0.02))

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@
 // Processes that a test starts inherit the name and so share the device.
 __attribute__((constructor)) inline void use_own_device() {
   setenv("SOFTGPU_NAME", ("test-" + std::to_string(getpid())).c_str(), 0);
+}
+
+// Whether one of five attempts succeeds, for comparisons of times: a host that comes late spoils one, but not all.
+inline bool seen(const std::function<bool()>& attempt) {
+  for (int i = 0; i < 5; ++i)
+    if (attempt()) return true;
+  return false;
 }
 
 inline double milliseconds_now() {

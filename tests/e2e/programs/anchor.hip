@@ -1,7 +1,9 @@
 // anchor [DEVICE]
 // A client that attaches to the device with one launch and then obeys commands on standard input, one per line:
 //   work N MICROS   launches N kernels and waits for them, then prints "done"
-//   start MICROS    keeps the device busy until the next line
+//   start MICROS [AHEAD]
+//                   keeps the device busy until the next line, with AHEAD launches queued, by default 2; a host that
+//                   gets no core for a shorter time than these take leaves no gap
 //   stop            ends a start, and waits for its launches
 // and ends at the end of input; after a start it ends with work in flight. It prints "ready" once it has attached.
 // Its first launch takes $ANCHOR_FIRST_US, by default 1.
@@ -11,6 +13,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "program.h"
 
@@ -38,6 +41,7 @@ int main(int argc, char** argv) {
   std::cout << "ready" << std::endl;
   std::string line;
   bool is_started = false;
+  std::vector<hipEvent_t> events;
   while (std::getline(std::cin, line)) {
     if (is_started) E2E_CHECK(hipDeviceSynchronize());
     is_started = false;
@@ -51,17 +55,15 @@ int main(int argc, char** argv) {
       E2E_CHECK(hipDeviceSynchronize());
       std::cout << "done" << std::endl;
     } else if (verb == "start" && words >> micros) {
-      // Always two launches ahead, so that the client never becomes idle between them.
-      hipEvent_t events[2];
-      for (hipEvent_t& event : events) E2E_CHECK(hipEventCreate(&event));
-      unsigned turn = 0;
-      work(1, micros);
-      E2E_CHECK(hipEventRecord(events[0], nullptr));
-      while (!InputWaits()) {
-        turn ^= 1u;
+      std::size_t ahead = 2;
+      words >> ahead;
+      while (events.size() < ahead)
+        E2E_CHECK(hipEventCreate(&events.emplace_back()));
+      // An event that was not recorded since the last synchronisation is not waited for.
+      for (std::size_t turn = 0; !InputWaits(); turn = (turn + 1) % ahead) {
+        E2E_CHECK(hipEventSynchronize(events[turn]));
         work(1, micros);
         E2E_CHECK(hipEventRecord(events[turn], nullptr));
-        E2E_CHECK(hipEventSynchronize(events[turn ^ 1u]));
       }
       is_started = true;
     } else if (verb != "stop") {
