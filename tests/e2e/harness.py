@@ -151,11 +151,14 @@ class Node:
         return process
 
     def start_anchor(self, priority, device=0, environment=None):
-        """A client that has attached to a device and waits for commands on its standard input."""
+        """A client that has attached to a device and waits for commands on its standard input. The daemon of start_daemon()
+        knows it, so that others beside it are tracked."""
         anchor = self.start("anchor", device, priority=priority, interactive=True, environment=environment)
         line = anchor.stdout.readline()
         if line.strip() != "ready":
             raise AssertionError("anchor did not start: " + anchor.stderr.read())
+        if self.daemon is not None and self.daemon.poll() is None:
+            wait_for(lambda: self.device_state(anchor.pid), "the daemon knows the anchor")
         return anchor
 
     def tell(self, anchor, line):

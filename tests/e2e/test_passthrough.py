@@ -119,6 +119,8 @@ class Passthrough(PassthroughTest):
         self.assertTrue(passer.is_held("call"))
         self.assertEqual(self.passed(passer.pid), 2)
         self.assertEqual(self.node.dispatches(passer.pid, "other_kernel"), [])
+        self.node.ctl("release", "--pid", passer.pid)
+        passer.wait("done call", 3)
         self.end(passer, "own")
         self.assertEqual(len(self.node.dispatches(passer.pid, "other_kernel")), 1)
 

@@ -57,7 +57,7 @@ class Python(harness.NodeTest):
     def test_scheduled(self):
         self.node.start_daemon()
         program = PythonProgram(self.node)
-        self.assertEqual(program.say("xschedd.state()"), "<State.SCHEDULED: 2>")
+        wait_for(lambda: program.say("xschedd.state()") == "<State.SCHEDULED: 2>", "it is scheduled")
         self.assertEqual(program.say("xschedd.status().devices"), "(0,)")
         self.assertEqual(program.say("xschedd.priority(20).__enter__().result"), "<Result.OK: 0>")
         self.shows(program, priority_effective=20, priority_source="hint")

@@ -25,7 +25,7 @@ import tenant  # noqa: E402
 import tradeoff  # noqa: E402
 from benchlib.figures import quantile  # noqa: E402
 
-__all__ = ["HostWaits", "Requests", "OneHostSpeed", "Levers", "LeverGoals", "NeverBehind", "Tradeoff"]
+__all__ = ["HostWaits", "Requests", "Answers", "OneHostSpeed", "Levers", "LeverGoals", "NeverBehind", "Tradeoff"]
 
 MS = 1_000_000
 
@@ -129,6 +129,19 @@ class Requests(unittest.TestCase):
 
     def test_back_to_back_none_is(self) -> None:
         self.assertEqual(self.answer(0.01, rate=0)["queued_ms"], [0.0] * 10)
+
+
+class Answers(unittest.TestCase):
+    def test_one_that_a_signal_cuts_is_written_to_its_end(self) -> None:
+        written: List[bytes] = []
+
+        def write(_: int, data: bytes) -> int:
+            written.append(data[:7])
+            return len(written[-1])
+
+        with mock.patch.object(tenant.os, "write", write):
+            tenant.say({"requests": list(range(9))})
+        self.assertEqual(b"".join(written), b'{"requests": [0, 1, 2, 3, 4, 5, 6, 7, 8]}\n')
 
 
 class OneHostSpeed(unittest.TestCase):

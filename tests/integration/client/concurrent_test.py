@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "xschedctl"))
@@ -71,6 +72,28 @@ class Concurrent(ctl_world.WithDaemon):
         out, _ = program.communicate(timeout=ctl_world.LIMIT_S)
         self.assertEqual(program.returncode, 0, self.said())
         self.assertRegex(out, "^right: [1-9]")
+
+    def test_comes_back_to_a_daemon_after_one_that_no_longer_read(self):
+        """gRPC's work for the connection before delays nothing. It would wait for 10 s, and begin again with each stop."""
+        program = self.start_program()
+
+        def is_back():
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                program.send_signal(number)
+            time.sleep(0.2)
+            return len(self.clients().get(program.pid, {}).get("queues", [])) > 0  # the daemon has them by a new connection
+
+        for _ in range(ROUNDS):
+            self.wait(is_back, "the program is a client")
+            for number in 2 * (signal.SIGSTOP, signal.SIGCONT) + (signal.SIGSTOP,):
+                self.daemon.send_signal(number)
+                time.sleep(0.5 if number == signal.SIGSTOP else 0.1)  # the program fills the socket
+            self.daemon.send_signal(signal.SIGKILL)
+            self.daemon.wait()
+            self.start_daemon()
+        self.wait(is_back, "the program is a client of the last daemon")
+        program.communicate(timeout=ctl_world.LIMIT_S)
+        self.assertEqual(program.returncode, 0, self.said())
 
     def test_streams_come_and_go_while_the_daemon_is_greeted(self):
         """The daemon gets each stream exactly once; it would refuse known and unknown ones."""

@@ -28,7 +28,7 @@ def main() -> None:
     unit = spin_work.make_work(kernels.open_gpu(), kind, model)
     for _ in range(3):
         unit.step()
-    print(json.dumps({"ready_s": time.monotonic() - began, "digest": unit.digest()}), flush=True)
+    tenant.say({"ready_s": time.monotonic() - began, "digest": unit.digest()})
     for line in sys.stdin:
         for recorded in ("launches_ns", "launch_ns", "change_ns"):
             if hasattr(unit, recorded):
@@ -39,7 +39,7 @@ def main() -> None:
                 answer[listed] = list(getattr(unit, listed))
         if hasattr(unit, "median_ns"):
             answer["launch_ns"] = unit.median_ns()
-        print(json.dumps(answer), flush=True)
+        tenant.say(answer)
 
 
 if __name__ == "__main__":

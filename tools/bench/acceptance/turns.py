@@ -70,7 +70,7 @@ class TurnsRig(Rig):
             command = scheduled(self.place, ["--priority", str(program.priority), *self.options.get(program.name, ())], command)
         if core is not None:
             command = ["taskset", "-c", str(core), *command]
-        environment = {**self.environment, "PYTHONUNBUFFERED": "1", **(extra or {})}
+        environment = {**self.environment, **(extra or {})}
         name = f"{self.way}-{program.name}".replace(" ", "-")
         tenant = Tenant(program, self.children.start(name, command, environment, is_asked=True))
         self.tenants.append(tenant)

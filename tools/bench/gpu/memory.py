@@ -35,7 +35,7 @@ class Case:
         self.shim = os.path.join(bench.options.build, "client-shim", "libxschedd-shim.so")
 
     def environment(self, limit: Optional[int], allocator: str = "", shim: bool = True) -> Dict[str, str]:
-        environment = dict(os.environ, PYTHONUNBUFFERED="1", XSCHEDD_RUNTIME_DIR=self.bench.folder)
+        environment = dict(os.environ, XSCHEDD_RUNTIME_DIR=self.bench.folder)
         if shim:
             environment["LD_PRELOAD"] = self.shim
         if limit is not None:

@@ -57,7 +57,7 @@ class Rig:
         self.tenants: List[Tenant] = []
 
     def client_environment(self, extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
-        environment = dict(self.environment, PYTHONUNBUFFERED="1", **(extra or {}))
+        environment = dict(self.environment, **(extra or {}))
         if self.daemon is not None:
             environment.update(LD_PRELOAD=self.shim, XSCHEDD_RUNTIME_DIR=self.daemon.folder, XSCHEDD_LOG="info")
         return environment

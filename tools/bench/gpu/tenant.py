@@ -98,6 +98,13 @@ def obey(kind, work, command):
     return answer
 
 
+def say(answer):
+    """The whole line: with PYTHONUNBUFFERED, which containers often set, print() drops what is left when a signal cuts a write."""
+    line = json.dumps(answer).encode() + b"\n"
+    while line:
+        line = line[os.write(1, line):]
+
+
 def start():
     import torch
     imported = time.monotonic()
@@ -130,9 +137,9 @@ def serve(kind, model):
         for _ in range(20):
             unit.step()
         torch.cuda.synchronize()
-        print(json.dumps({"ready_s": time.monotonic() - began, "digest": unit.digest()}), flush=True)
+        say({"ready_s": time.monotonic() - began, "digest": unit.digest()})
         for line in sys.stdin:
-            print(json.dumps(obey(kind, unit, json.loads(line))), flush=True)
+            say(obey(kind, unit, json.loads(line)))
 
 
 def main():
