@@ -18,7 +18,6 @@ namespace xschedd::shim {
 namespace {
 
 constexpr std::size_t kStackSize = std::size_t{1024} * 1024;
-constexpr std::size_t kMaxOutbox = 4096;
 
 }  // namespace
 
@@ -51,10 +50,16 @@ void Agent::WaitForFirstAttempt(int timeout_ms) {
 
 // ---- from any thread -----------------------------------------------------------------------------------------------
 
-void Agent::Post(OutgoingMessage message) {
+void Agent::HintsChanged() {
   const std::lock_guard lock(mutex_);
-  if (outbox_.size() >= kMaxOutbox) return;
-  outbox_.push_back(std::move(message));
+  hints_changed_ = true;
+  is_notified_ = true;
+  wake_.notify_one();
+}
+
+void Agent::QueueChanged(std::uint64_t queue) {
+  const std::lock_guard lock(mutex_);
+  changed_queues_.insert(queue);
   is_notified_ = true;
   wake_.notify_one();
 }
@@ -125,7 +130,7 @@ void Agent::Loop() {
     HandleInbox();
     std::erase_if(ended_streams_, [](const std::unique_ptr<GrpcStream>& stream) { return stream->IsDone(); });
     SendDevices();
-    SendMessages();
+    SendChanges();
     const std::uint64_t until = DoDue(MonotonicNs());
     if (stream_ != nullptr && !session_->IsAlive() && !client_->HasGivenUp()) {
       stream_->Cancel();

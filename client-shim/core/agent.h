@@ -1,9 +1,9 @@
 // The library's own thread: keeps the session, carries messages, and polls markers that no other thread waits for.
 //
 // It blocks the program's signals, so that they are never handled on it or on the threads that gRPC makes from it. It
-// sleeps while there are no messages, no daemon to look for and no unfinished tracked work. Thread rule: Post, Deliver,
-// BusyReported, DevicesChanged and WorkSubmitted may be called from any thread and never block; the rest is the
-// agent's.
+// sleeps while there are no messages, no daemon to look for and no unfinished tracked work. Thread rule: HintsChanged,
+// QueueChanged, Deliver, BusyReported, DevicesChanged and WorkSubmitted may be called from any thread and never block;
+// the rest is the agent's.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@
 #include "client-shim/core/session.h"
 #include "client-shim/core/session/grpc_stream.h"
 #include "client-shim/core/slice_keeper.h"
+#include "client-shim/core/state_reports.h"
 
 namespace xschedd::shim {
 
@@ -33,10 +34,10 @@ class Agent {
   // Waits until the first attempt to reach the daemon is over, at most `timeout_ms`.
   void WaitForFirstAttempt(int timeout_ms);
 
-  // Queues a message for the daemon. The queue is bounded: what does not fit is dropped, because the daemon can
-  // schedule without it. Messages are also dropped while there is no session; a new one begins with everything that
-  // lasts.
-  void Post(OutgoingMessage message);
+  // The process's hints, or a stream (by its id) or its deadline, have changed: the daemon is told of the newest once
+  // it can take it. A new session begins with everything.
+  void HintsChanged();
+  void QueueChanged(std::uint64_t queue);
   // Tracked work was submitted: the agent watches for its end.
   void WorkSubmitted() {
     // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
@@ -96,8 +97,7 @@ class Agent {
   void DropSession(const EndMessage& end);
   void EndSession();
   void BackOff();
-  void SendMessages();
-  bool IsUnreported(const OutgoingMessage& message);
+  void SendChanges();
   void SendActivity(std::uint64_t now_ns);
   // The shortest of the slices wanted on its devices, because a process has one slice for all. 0: none.
   std::uint32_t WantedSliceUs(std::uint64_t now_ns) const;
@@ -111,7 +111,8 @@ class Agent {
   bool is_notified_ = false;
   bool first_attempt_done_ = false;
   std::condition_variable first_attempt_;
-  std::vector<OutgoingMessage> outbox_;
+  bool hints_changed_ = false;
+  std::unordered_set<std::uint64_t> changed_queues_;
   std::vector<IncomingMessage> inbox_;
   unsigned stream_number_ = 0;
 
@@ -130,7 +131,9 @@ class Agent {
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t hello_sent_ns_ = 0;
   std::uint64_t reported_devices_ = 0;
-  std::unordered_set<std::uint64_t> reported_queues_;  // in this session
+  StateReports reports_;
+  bool hints_due_ = false;  // to be told, and the next: taken from what has changed
+  std::unordered_set<std::uint64_t> queues_due_;
   std::uint64_t renewed_ns_ = 0;
   bool was_busy_ = false;  // at the last call of RenewBusy that was due
   SliceKeeper slices_;

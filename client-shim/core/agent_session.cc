@@ -74,9 +74,8 @@ bool Agent::StartStream(UniqueFd socket) {
   }
   unsigned number = 0;
   {
-    // What was posted before does not belong to this session. SendHello sends again what lasts.
+    // What was delivered before does not belong to this session.
     const std::lock_guard lock(mutex_);
-    outbox_.clear();
     inbox_.clear();
     number = ++stream_number_;
   }
@@ -93,17 +92,16 @@ bool Agent::StartStream(UniqueFd socket) {
 void Agent::SendHello(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
   hello_sent_ns_ = MonotonicNs();
-  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->Requests().Priority().Highest(),
-                             vendor.runtime, vendor.route, client_->Requests().Weight().Highest(),
-                             client_->Requests().DeadlineHint(), client_->GetEnvironment().latency,
+  const ProcessHints hints = client_->Requests().ToTell();
+  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, hints.priority, vendor.runtime, vendor.route,
+                             hints.weight, hints.deadline_us, client_->GetEnvironment().latency,
                              client_->GetEnvironment().memory_bytes});
   reported_devices_ = 0;
   SendDevices();
-  reported_queues_.clear();
-  for (const QueueCreatedMessage& queue : client_->LiveQueues()) {
-    reported_queues_.insert(queue.queue);
-    stream_->Send(queue);
-  }
+  reports_.Begin(hints);
+  queues_due_ = {StateReports::kDefaultQueue};
+  for (const auto& queues : {reports_.Known(), client_->LiveQueues()})
+    queues_due_.insert(queues.begin(), queues.end());
 }
 
 void Agent::SendDevices() {
@@ -129,30 +127,32 @@ void Agent::SendDevices() {
   }
 }
 
-void Agent::SendMessages() {
-  std::vector<OutgoingMessage> outbox;
+void Agent::SendChanges() {
   {
     const std::lock_guard lock(mutex_);
-    outbox.swap(outbox_);
+    hints_due_ |= std::exchange(hints_changed_, false);
+    queues_due_.merge(changed_queues_);
+    changed_queues_.clear();
   }
-  if (stream_ == nullptr) return;
-  for (const OutgoingMessage& message : outbox) {
-    if (IsUnreported(message)) stream_->Send(message);
+  if (stream_ == nullptr) {
+    queues_due_.clear();
+    return;
   }
-}
-
-// Drops duplicates: a queue that is created or destroyed while SendHello runs may be both in its list and in the
-// outbox.
-bool Agent::IsUnreported(const OutgoingMessage& message) {
-  if (const auto* created = std::get_if<QueueCreatedMessage>(&message))
-    return reported_queues_.insert(created->queue).second;
-  if (const auto* destroyed = std::get_if<QueueDestroyedMessage>(&message))
-    return reported_queues_.erase(destroyed->queue) != 0;
-  return true;
+  if (hints_due_ && stream_->HasRoom()) {
+    hints_due_ = false;
+    if (const auto hint = reports_.UpdateHints(client_->Requests().ToTell())) stream_->Send(*hint);
+  }
+  while (!queues_due_.empty() && stream_->HasRoom()) {
+    const std::uint64_t queue = *queues_due_.begin();
+    queues_due_.erase(queues_due_.begin());
+    for (const OutgoingMessage& message : reports_.UpdateQueue(queue, client_->QueueNow(queue)))
+      stream_->Send(message);
+  }
 }
 
 void Agent::SendActivity(std::uint64_t now_ns) {
   next_activity_ns_ = now_ns + activity_interval_ns_;
+  if (!stream_->HasRoom()) return;
   ActivityMessage activity = client_->TakeActivity();
   const bool is_empty = activity.queues.empty() && activity.passed.empty();
   has_activity_ = !is_empty || is_watching_.load(std::memory_order_relaxed);

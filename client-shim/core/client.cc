@@ -16,6 +16,10 @@ constexpr int kFirstAttemptMs = 100;
 // How long an allocation waits for a daemon that has given the session's memory and has not yet sent its welcome.
 constexpr std::uint64_t kLongestWelcomeNs = 100'000'000;
 
+std::uint64_t IdOf(void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream);
+}
+
 // The launch path reads this in place of the board's summary where calls must take the slow path whatever the gates
 // say.
 const abi::Word kSlowPath{1};
@@ -97,8 +101,7 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
   trackers_.NoteStream(device, stream, flags);
   OrderStreams();
   Attach(device);
-  agent_.Post(QueueCreatedMessage{reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(device),
-                                  priority, flags});
+  agent_.QueueChanged(IdOf(stream));
 }
 
 void Client::StreamDestroying(void* stream) {
@@ -108,7 +111,7 @@ void Client::StreamDestroying(void* stream) {
   OrderStreams();
   if (!info) return;
   if (DeviceTracker* tracker = trackers_.Existing(info->device)) tracker->ForgetStream(stream);
-  if (info->was_seen_made) agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
+  if (info->was_seen_made) agent_.QueueChanged(IdOf(stream));
 }
 
 void Client::DeviceReset() {
@@ -116,7 +119,7 @@ void Client::DeviceReset() {
   if (!IsDevice(device)) return;
   for (void* stream : streams_.RemoveDevice(device)) {
     captures_.End(stream);
-    agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
+    agent_.QueueChanged(IdOf(stream));
   }
   OrderStreams();
   if (DeviceTracker* tracker = trackers_.Existing(device)) tracker->ForgetDevice();
@@ -239,14 +242,27 @@ ActivityMessage Client::TakeActivity() {
   return message;
 }
 
-std::vector<QueueCreatedMessage> Client::LiveQueues() const {
-  std::vector<QueueCreatedMessage> queues;
+std::vector<std::uint64_t> Client::LiveQueues() const {
+  std::vector<std::uint64_t> queues;
   for (const auto& [stream, info] : streams_.All()) {
-    if (!info.was_seen_made) continue;
-    queues.push_back(
-        {reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(info.device), info.priority, info.flags});
+    if (info.was_seen_made) queues.push_back(IdOf(stream));
   }
   return queues;
+}
+
+std::optional<LiveQueue> Client::QueueNow(std::uint64_t queue) const {
+  const Deadlines& deadlines = requests_.DeadlinesSet();
+  if (queue == StateReports::kDefaultQueue) {
+    const std::uint64_t legacy = deadlines.OfStream(nullptr);
+    const std::uint64_t per_thread = deadlines.OfStream(reinterpret_cast<void*>(kPerThreadHandle));
+    return LiveQueue{0, {}, legacy == 0 || per_thread == 0 ? legacy + per_thread : std::min(legacy, per_thread)};
+  }
+  void* const stream = reinterpret_cast<void*>(queue);
+  const std::optional<StreamInfo> info = streams_.Find(stream);
+  if (!info || !info->was_seen_made) return std::nullopt;
+  return LiveQueue{info->number,
+                   {queue, static_cast<std::uint32_t>(info->device), info->priority, info->flags},
+                   deadlines.OfStream(stream)};
 }
 
 // ---- the program's requests and questions --------------------------------------------------------------------------
@@ -256,9 +272,16 @@ int Client::CheckSession() const {
   return session_.load(std::memory_order_acquire) == nullptr ? XSCHEDD_ERROR_NOT_CONNECTED : XSCHEDD_OK;
 }
 
-int Client::SendHint(const HintMessage& hint) {
+int Client::HintsChanged() {
   const int result = CheckSession();
-  if (result == XSCHEDD_OK) agent_.Post(hint);
+  if (result == XSCHEDD_OK) agent_.HintsChanged();
+  return result;
+}
+
+int Client::StreamDeadlineChanged(void* stream) {
+  const int result = CheckSession();
+  // All default streams are one queue for the daemon, which is not told of threads.
+  if (result == XSCHEDD_OK) agent_.QueueChanged(IsDefaultStream(stream) ? StateReports::kDefaultQueue : IdOf(stream));
   return result;
 }
 

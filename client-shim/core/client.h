@@ -4,7 +4,7 @@
 //   any thread ──► Client (gate, window, tracking) ──► Session (shared memory) ──► daemon
 //                     │ posts, never blocks
 //                     ▼
-//                  Agent (one thread) ──► ControlStream ──► daemon
+//                  Agent (one thread) ──► GrpcStream ──► daemon
 //
 // Thread rule: any thread, except for what is marked as the agent's.
 #pragma once
@@ -75,9 +75,6 @@ class Client : private ProgramRequests::Effects {
   // The calling thread ends. `thread`: the number of its default stream (WorkingThread).
   void ThreadEnded(std::uint64_t thread);
   ProgramRequests& Requests() { return requests_; }
-  int SetStreamDeadline(void* stream, std::uint64_t us) {
-    return requests_.SetStreamDeadline(stream, QueueId(KeyOf(CanonicalStream(stream))), us);
-  }
   int ScheduleStreams(bool on);
   int GetStatus(xschedd_status* status);
   int GetDeviceStatus(int device, xschedd_device_status* status);
@@ -106,7 +103,10 @@ class Client : private ProgramRequests::Effects {
   ActivityMessage TakeActivity();
   // A bit per ordinal. relaxed: a set that only grows.
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
-  std::vector<QueueCreatedMessage> LiveQueues() const;
+  // The ids of the streams that the daemon is to know.
+  std::vector<std::uint64_t> LiveQueues() const;
+  // Without a value: there is no such stream, or the daemon is not to know it.
+  std::optional<LiveQueue> QueueNow(std::uint64_t queue) const;
   // The program's exit handlers run, and the runtime is about to be torn down. seq_cst: see Agent::InRuntime.
   bool IsExiting() const { return is_exiting_.load(std::memory_order_seq_cst); }
   // relaxed: GiveUp ends the session, which is what releases threads.
@@ -169,7 +169,8 @@ class Client : private ProgramRequests::Effects {
   void CheckForMarkers(std::uint64_t now_ns);
   void CheckForMarkersPeriodically();
   // ProgramRequests::Effects
-  int SendHint(const HintMessage& hint) override;
+  int HintsChanged() override;
+  int StreamDeadlineChanged(void* stream) override;
   int CheckSession() const override;
   void StreamPrioritiesChanged() override { OrderStreams(); }
   void DeadlinesChanged() override;

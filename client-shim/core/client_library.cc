@@ -84,7 +84,7 @@ const ClientTable kTable = {
       return GuardedResult([&] { return g_client->Requests().SetStreamWeight(stream, weight); });
     },
     [](void* stream, std::uint64_t us) {
-      return GuardedResult([&] { return g_client->SetStreamDeadline(stream, us); });
+      return GuardedResult([&] { return g_client->Requests().SetStreamDeadline(stream, us); });
     },
     [](int device, std::uint64_t us) { return GuardedResult([&] { return g_client->Requests().Hold(device, us); }); },
     [](int device) { return GuardedResult([&] { return g_client->Requests().Release(device); }); },

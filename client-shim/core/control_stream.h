@@ -1,5 +1,5 @@
 // The control plane as the agent sees it: the messages to and from the daemon in plain types, independent of what
-// carries them (session/grpc_stream.h; a test has its own). Thread rule: Send, the agent's thread.
+// carries them (session/grpc_stream.h). Thread rule: plain data.
 #pragma once
 
 #include <cstdint>
@@ -84,13 +84,7 @@ struct EndMessage {
   std::string reason;
   bool is_refusal = false;  // the daemon refused the client; else it is merely gone
 };
-using IncomingMessage = std::variant<WelcomeMessage, NoticeMessage, SessionConfiguration, EndMessage>;
-
-class ControlStream {
- public:
-  virtual ~ControlStream() = default;
-  // Never blocks. A message that does not fit into the queue is dropped.
-  virtual void Send(const OutgoingMessage& message) = 0;
-};
+struct RoomMessage {};  // not of the daemon: there is room for messages again
+using IncomingMessage = std::variant<WelcomeMessage, NoticeMessage, SessionConfiguration, EndMessage, RoomMessage>;
 
 }  // namespace xschedd::shim

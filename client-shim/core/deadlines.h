@@ -37,6 +37,12 @@ class Deadlines {
     const auto found = streams_.find(stream);
     return found != streams_.end() ? found->second : process_us_;
   }
+  // The stream's own; 0: none.
+  std::uint64_t OfStream(void* stream) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(stream);
+    return found != streams_.end() ? found->second : 0;
+  }
   std::uint64_t OfProcess() const {
     const std::lock_guard lock(mutex_);
     return process_us_;

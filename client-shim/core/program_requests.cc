@@ -17,13 +17,13 @@ ProgramRequests::ProgramRequests(const Environment& environment, Effects* effect
 int ProgramRequests::SetPriority(int priority) {
   const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
   if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
-  return SendPriority(priority_.Set(is_none ? std::nullopt : std::optional(priority)));
+  return TellIf(priority_.Set(is_none ? std::nullopt : std::optional(priority)));
 }
 
 int ProgramRequests::SetWeight(unsigned weight) {
   const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
   if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
-  return SendWeight(weight_.Set(is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
+  return TellIf(weight_.Set(is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
 }
 
 int ProgramRequests::SetStreamPriority(void* stream, int priority) {
@@ -31,27 +31,19 @@ int ProgramRequests::SetStreamPriority(void* stream, int priority) {
   if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
   const bool changed = priority_.SetStream(CanonicalStream(stream), is_none ? std::nullopt : std::optional(priority));
   effects_->StreamPrioritiesChanged();
-  return SendPriority(changed);
+  return TellIf(changed);
 }
 
 int ProgramRequests::SetStreamWeight(void* stream, unsigned weight) {
   const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
   if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
-  return SendWeight(
+  return TellIf(
       weight_.SetStream(CanonicalStream(stream), is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
 }
 
-// The protocol cannot remove a hint. The default has the same effect.
-int ProgramRequests::SendPriority(bool changed) {
-  HintMessage hint;
-  hint.priority = priority_.Highest().value_or(kPriorityDefault);
-  return SendIfChanged(hint, changed);
-}
-
-int ProgramRequests::SendWeight(bool changed) {
-  HintMessage hint;
-  hint.weight = weight_.Highest().value_or(kDefaultWeight);
-  return SendIfChanged(hint, changed);
+ProcessHints ProgramRequests::ToTell() const {
+  const std::uint64_t deadline_us = deadlines_.OfProcess();
+  return {priority_.Highest(), weight_.Highest(), deadline_us == 0 ? std::nullopt : std::optional(deadline_us)};
 }
 
 // ---- deadlines -----------------------------------------------------------------------------------------------------
@@ -60,19 +52,14 @@ int ProgramRequests::SetDeadline(std::uint64_t us) {
   if (!Deadlines::IsDeadline(us)) return XSCHEDD_ERROR_INVALID;
   deadlines_.Set(us);
   effects_->DeadlinesChanged();
-  HintMessage hint;
-  hint.deadline_us = us;
-  return effects_->SendHint(hint);
+  return effects_->HintsChanged();
 }
 
-int ProgramRequests::SetStreamDeadline(void* stream, std::uint64_t queue, std::uint64_t us) {
+int ProgramRequests::SetStreamDeadline(void* stream, std::uint64_t us) {
   if (!Deadlines::IsDeadline(us)) return XSCHEDD_ERROR_INVALID;
   deadlines_.SetStream(CanonicalStream(stream), us);
   effects_->DeadlinesChanged();
-  HintMessage hint;
-  hint.deadline_us = us;
-  hint.queue = queue;
-  return effects_->SendHint(hint);
+  return effects_->StreamDeadlineChanged(stream);
 }
 
 // ---- holds ---------------------------------------------------------------------------------------------------------
@@ -112,8 +99,8 @@ void ProgramRequests::WaitWhileHeld(int device, void* stream) {
 
 void ProgramRequests::ForgetStream(void* stream) {
   if (deadlines_.Any()) deadlines_.SetStream(stream, 0);
-  if (priority_.HasStreams()) SendPriority(priority_.SetStream(stream, std::nullopt));
-  if (weight_.HasStreams()) SendWeight(weight_.SetStream(stream, std::nullopt));
+  if (priority_.HasStreams()) TellIf(priority_.SetStream(stream, std::nullopt));
+  if (weight_.HasStreams()) TellIf(weight_.SetStream(stream, std::nullopt));
   if (holds_.Any()) ReleaseStream(stream);
 }
 

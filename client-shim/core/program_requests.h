@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "client-shim/core/control_stream.h"
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/environment.h"
 #include "client-shim/core/hints.h"
 #include "client-shim/core/own_holds.h"
+#include "client-shim/core/state_reports.h"
 
 namespace xschedd::shim {
 
@@ -20,9 +20,12 @@ class ProgramRequests {
   class Effects {
    public:
     virtual ~Effects() = default;
-    // Sends the hint to the daemon. Returns XSCHEDD_OK, or why it cannot.
-    virtual int SendHint(const HintMessage& hint) = 0;
-    // Returns what SendHint would, without sending.
+    // The daemon is to be told of the highest hints and the process's deadline. Returns XSCHEDD_OK, or why it cannot
+    // be.
+    virtual int HintsChanged() = 0;
+    // The same of a stream's own deadline.
+    virtual int StreamDeadlineChanged(void* stream) = 0;
+    // Returns what these would, without telling.
     virtual int CheckSession() const = 0;
     virtual void StreamPrioritiesChanged() = 0;
     virtual void DeadlinesChanged() = 0;
@@ -33,7 +36,7 @@ class ProgramRequests {
   // the constructor.
   ProgramRequests(const Environment& environment, Effects* effects);
 
-  // ---- hints. One is sent when the highest of process and streams has changed.
+  // ---- hints. The daemon is told when the highest of process and streams has changed.
   int SetPriority(int priority);
   int SetWeight(unsigned weight);
   int SetStreamPriority(void* stream, int priority);
@@ -41,15 +44,12 @@ class ProgramRequests {
   const Hint<int>& Priority() const { return priority_; }
   const Hint<std::uint32_t>& Weight() const { return weight_; }
 
-  // ---- deadlines. `queue`: the stream's QueueId.
+  // ---- deadlines
   int SetDeadline(std::uint64_t us);
-  int SetStreamDeadline(void* stream, std::uint64_t queue, std::uint64_t us);
+  int SetStreamDeadline(void* stream, std::uint64_t us);
   const Deadlines& DeadlinesSet() const { return deadlines_; }
-  // The process's deadline; without a value: none.
-  std::optional<std::uint64_t> DeadlineHint() const {
-    const std::uint64_t us = deadlines_.OfProcess();
-    return us == 0 ? std::nullopt : std::optional(us);
-  }
+  // What the daemon is told of the process.
+  ProcessHints ToTell() const;
 
   // ---- holds
   int Hold(int device, std::uint64_t max_us);
@@ -66,11 +66,7 @@ class ProgramRequests {
   void ForgetStream(void* stream);
 
  private:
-  int SendPriority(bool changed);
-  int SendWeight(bool changed);
-  int SendIfChanged(const HintMessage& hint, bool changed) {
-    return changed ? effects_->SendHint(hint) : effects_->CheckSession();
-  }
+  int TellIf(bool changed) { return changed ? effects_->HintsChanged() : effects_->CheckSession(); }
 
   Effects* const effects_;
   Hint<int> priority_;

@@ -20,13 +20,15 @@ struct StreamInfo {
   int priority = 0;
   unsigned flags = 0;
   bool was_seen_made = false;  // false: first seen at a launch
+  std::uint64_t number = 0;    // given by the table: differs for each stream, also at a handle that was used before
 };
 
 class StreamTable {
  public:
   void Add(void* stream, const StreamInfo& info) {
     const std::unique_lock lock(mutex_);
-    streams_[stream] = info;
+    StreamInfo& added = streams_[stream] = info;
+    added.number = ++last_number_;
     known_[PlaceOf(stream)].store(0, std::memory_order_relaxed);  // relaxed: as in Remove
   }
   // The device of a stream that is not null, if a recent DeviceOf has cached it; else -1.
@@ -49,6 +51,12 @@ class StreamTable {
                   std::memory_order_relaxed);
     }
     return device;
+  }
+  // Without a value: the stream is unknown.
+  std::optional<StreamInfo> Find(void* stream) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = streams_.find(stream);
+    return found == streams_.end() ? std::nullopt : std::optional(found->second);
   }
   std::optional<StreamInfo> Remove(void* stream) {
     const std::unique_lock lock(mutex_);
@@ -94,6 +102,7 @@ class StreamTable {
   std::array<Known, std::size_t{1} << kKnownBits> known_{};
   mutable std::shared_mutex mutex_;
   std::unordered_map<void*, StreamInfo> streams_;
+  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace xschedd::shim

@@ -61,7 +61,4 @@ class Trackers {
   Session* session_ = nullptr;  // guarded by mutex_
 };
 
-// The id by which the daemon knows a stream.
-std::uint64_t QueueId(const StreamKey& key);
-
 }  // namespace xschedd::shim

@@ -152,8 +152,8 @@ XSCHEDD_FUNCTION(int, xschedd_get_device_status, (int device, xschedd_device_sta
                  XSCHEDD_ERROR_NO_SHIM)
 
 /* ---- hints of the process: remembered for the session, and for those after it -----------------------------------
- * Each returns
- *   XSCHEDD_OK                    sent to the daemon
+ * The daemon learns the newest. A value that is replaced before the daemon can take it is never told. Each returns
+ *   XSCHEDD_OK                    the daemon is told
  *   XSCHEDD_ERROR_INVALID         out of range
  *   XSCHEDD_ERROR_NOT_CONNECTED   remembered for the next session; there is none now
  *   XSCHEDD_ERROR_INERT           this process is not scheduled
@@ -186,7 +186,7 @@ XSCHEDD_FUNCTION(int, xschedd_set_group, (const char* group), (group), XSCHEDD_E
  * program's events between them cannot deadlock. So the process asks for the highest priority and the highest weight
  * among its own hint and its streams'; streams without a hint do not count. A stream's deadline replaces the process's
  * while that stream is busy. Each returns
- *   XSCHEDD_OK                    done, and sent to the daemon
+ *   XSCHEDD_OK                    done, and the daemon is told
  *   XSCHEDD_ERROR_INVALID         out of range
  *   XSCHEDD_ERROR_NOT_CONNECTED   kept if the client is already running, else ignored: create the stream first
  *   XSCHEDD_ERROR_INERT           this process is not scheduled

@@ -13,8 +13,8 @@
 namespace xschedd::shim {
 namespace {
 
-// A stopped daemon reads no messages, so the queue is bounded. The daemon can schedule without what is dropped.
-constexpr std::size_t kMaxQueued = 4096;
+// A stopped daemon reads no messages. What waits in the agent instead is joined (state_reports.h).
+constexpr std::size_t kMaxUnwritten = 64;
 
 struct ToProto {
   v1::ClientMessage* out;
@@ -97,14 +97,18 @@ SessionConfiguration FromProto(const v1::Configuration& proto) {
 
 struct GrpcStream::State {
   std::atomic<bool> is_done{false};
+  // seq_cst, both: the agent sets is_room_wanted and then reads the count again; the writer lowers the count and then
+  // reads is_room_wanted. One of the two sees the other.
+  std::atomic<std::size_t> unwritten{0};
+  std::atomic<bool> is_room_wanted{false};
   std::unique_ptr<Reactor> reactor;  // used on the GrpcThread only
 };
 
 class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1::DaemonMessage> {
  public:
-  Reactor(UniqueFd socket, Deliver deliver, std::atomic<bool>* is_done)
+  Reactor(UniqueFd socket, Deliver deliver, State* state)
       : deliver_(std::move(deliver)),
-        is_done_(is_done),
+        state_(state),
         channel_(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release())),
         stub_(v1::ClientSession::NewStub(channel_)) {
     stub_->async()->Session(&context_, this);
@@ -115,7 +119,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
 
   void Send(const OutgoingMessage& message) {
     const std::lock_guard lock(mutex_);
-    if (is_closed_ || queue_.size() >= kMaxQueued) return;
+    if (is_closed_) return;
     std::visit(ToProto{&queue_.emplace_back()}, message);
     if (!is_writing_) WriteNext();
   }
@@ -123,10 +127,14 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
   void Cancel() { context_.TryCancel(); }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
-    queue_.pop_front();
-    is_writing_ = false;
-    if (ok && !is_closed_ && !queue_.empty()) WriteNext();
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.pop_front();
+      is_writing_ = false;
+      if (ok && !is_closed_ && !queue_.empty()) WriteNext();
+    }
+    if (state_->unwritten.fetch_sub(1) - 1 <= kMaxUnwritten / 2 && state_->is_room_wanted.exchange(false))
+      deliver_(RoomMessage{});
   }
 
   void OnReadDone(bool ok) override {
@@ -167,7 +175,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
                      status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
     deliver_(end);
     // release: all uses of this object are before it. From now on, the agent may free it.
-    is_done_->store(true, std::memory_order_release);
+    state_->is_done.store(true, std::memory_order_release);
   }
 
  private:
@@ -177,7 +185,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
   }
 
   const Deliver deliver_;
-  std::atomic<bool>* const is_done_;
+  State* const state_;  // owns this object
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ClientSession::Stub> stub_;
   grpc::ClientContext context_;
@@ -191,7 +199,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
 std::unique_ptr<GrpcStream> GrpcStream::Make(GrpcThread* thread, UniqueFd socket, Deliver deliver) {
   std::unique_ptr<GrpcStream> stream(new GrpcStream(thread));
   const auto start = [state = stream->state_, deliver = std::move(deliver)](UniqueFd fd) {
-    state->reactor = std::make_unique<Reactor>(std::move(fd), deliver, &state->is_done);
+    state->reactor = std::make_unique<Reactor>(std::move(fd), deliver, state.get());
   };
   if (!thread->PostSocket(std::move(socket), start)) return nullptr;
   return stream;
@@ -204,7 +212,14 @@ GrpcStream::~GrpcStream() {
 }
 
 void GrpcStream::Send(const OutgoingMessage& message) {
+  ++state_->unwritten;
   thread_->Post([state = state_, message] { state->reactor->Send(message); });
+}
+
+bool GrpcStream::HasRoom() {
+  if (state_->unwritten.load() < kMaxUnwritten) return true;
+  state_->is_room_wanted.store(true);
+  return state_->unwritten.load() < kMaxUnwritten;
 }
 
 void GrpcStream::Cancel() {

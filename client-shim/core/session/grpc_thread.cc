@@ -135,9 +135,10 @@ void* GrpcThread::Run(void* self) {
   auto* const thread = static_cast<GrpcThread*>(self);
   pthread_setname_np(pthread_self(), "xschedd-grpc");
   thread->Separate();
-  // gRPC shuts down with its last channel unless somebody else uses it. The shutdown waits up to 10 s, or for ever in a process
-  // that is stopped again and again, if a daemon has ended without reading all (gRPC 1.51: Executor::SetThreading joins a thread
-  // that is in run_poller of tcp_posix.cc). The next connection would wait for it on this thread.
+  // gRPC shuts down with its last channel unless somebody else uses it. The shutdown waits up to 10 s, or for ever in a
+  // process that is stopped again and again, if a daemon has ended without reading all (gRPC 1.51:
+  // Executor::SetThreading joins a thread that is in run_poller of tcp_posix.cc). The next connection would wait for it
+  // on this thread.
   grpc_init();
   thread->Loop();
   return nullptr;

@@ -5,6 +5,8 @@
 //   concurrent_client THREADS   until standard input ends; then it exits while the library's threads go on
 //   concurrent_client greeting  submits no work: it has one stream at any time, and replaces it each time that the
 //                               library reports its devices to a daemon
+//   concurrent_client toggling  submits no work: changes its priority, weight and streams as fast as it can until the
+//                               first byte of standard input; then they are 7, 70 and one stream
 //
 // Prints `right: N launches`. Each call's promise is checked at the call: after a synchronisation all earlier work is
 // finished. Thread rule: in main.
@@ -270,6 +272,19 @@ FakeStream g_streams[2] = {FakeStream(0), FakeStream(0)};
 std::atomic<bool> g_is_made{false};  // the first one
 unsigned g_greetings = 0;            // the library's thread's own
 
+void Toggle() {
+  for (int i = 0; !g_stop.load(std::memory_order_relaxed); ++i) {
+    g_client->set_priority(8 + i % 2);
+    g_client->set_weight(static_cast<unsigned>(80 + i % 2));
+    g_client->stream_created(g_streams, i % 3, 0);
+    g_client->set_stream_deadline(g_streams, 900);
+    g_client->stream_destroying(g_streams);
+  }
+  g_client->set_priority(7);
+  g_client->set_weight(70);
+  g_client->stream_created(g_streams + 1, 0, 0);
+}
+
 // Runs on the library's thread, in the middle of a greeting.
 bool ChangeStreams(int, char* out, std::size_t size) {
   if (g_is_made.load(std::memory_order_acquire)) {
@@ -283,6 +298,7 @@ bool ChangeStreams(int, char* out, std::size_t size) {
 
 int main(int argc, char** argv) {
   const bool is_greeting = argc > 1 && std::strcmp(argv[1], "greeting") == 0;
+  const bool is_toggling = argc > 1 && std::strcmp(argv[1], "toggling") == 0;
   shim::Vendor vendor = *FakeDevice::Vendor();
   if (is_greeting) vendor.pci_address = ChangeStreams;
   const shim::StubTable stub = {
@@ -299,16 +315,22 @@ int main(int argc, char** argv) {
   g_client = xschedd_client_start(&stub);
   if (g_client == nullptr) Fail("the library does not start");
   std::vector<std::thread> threads;
-  const int count = is_greeting ? 0 : argc > 1 ? std::atoi(argv[1]) : 6;
+  const int count = argc > 1 ? std::atoi(argv[1]) : 6;  // 0 for a word
   if (is_greeting) {
     g_client->stream_created(g_streams, 0, 0);
     g_is_made.store(true, std::memory_order_release);
   }
   threads.reserve(static_cast<std::size_t>(count));
+  if (is_toggling) threads.emplace_back(Toggle);
   for (int i = 0; i < count; ++i)
     threads.emplace_back(Work, static_cast<unsigned>(i) + 1);
   char byte;
-  while (::read(STDIN_FILENO, &byte, 1) > 0) {
+  while (::read(STDIN_FILENO, &byte, 1) > 0 && !is_toggling) {
+  }
+  if (is_toggling) {
+    g_stop.store(true, std::memory_order_relaxed);
+    while (::read(STDIN_FILENO, &byte, 1) > 0) {
+    }
   }
   g_stop.store(true, std::memory_order_relaxed);
   for (std::thread& thread : threads)

@@ -25,6 +25,7 @@ class Concurrent(ctl_world.WithDaemon):
     def start_program(self, what=str(THREADS)):
         self.errors = pathlib.Path(self.file("errors", ""))
         self.addCleanup(lambda: self.assertEqual(self.said()[:8000], ""))  # a sanitizer's report would be here
+        self.addCleanup(lambda: self.assertNotIn("queue", self.errors.read_text()[:8000], "the daemon refused what it was told"))
         # Write-only, because the library uses standard error only if it is write-only.
         with open(self.errors, "a", encoding="utf-8") as errors:
             program = subprocess.Popen([PROGRAM, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -95,6 +96,24 @@ class Concurrent(ctl_world.WithDaemon):
         program.communicate(timeout=ctl_world.LIMIT_S)
         self.assertEqual(program.returncode, 0, self.said())
 
+    def test_the_daemon_learns_the_newest_hints_and_streams_after_it_did_not_read(self):
+        program = self.start_program("toggling")
+        self.wait(lambda: program.pid in self.clients(), "the program is a client")
+        self.daemon.send_signal(signal.SIGSTOP)
+        time.sleep(1)  # the program changes them many thousand times
+        program.stdin.write(".")
+        program.stdin.flush()
+        time.sleep(0.2)
+        self.daemon.send_signal(signal.SIGCONT)
+
+        def is_told():
+            client = self.clients().get(program.pid, {})
+            return (client.get("priority_hint"), client.get("weight"), len(client.get("queues", []))) == (7, 70, 1)
+
+        self.wait(is_told, "the daemon knows the newest")
+        program.communicate(timeout=ctl_world.LIMIT_S)
+        self.assertEqual(program.returncode, 0, self.said())
+
     def test_streams_come_and_go_while_the_daemon_is_greeted(self):
         """The daemon gets each stream exactly once; it would refuse known and unknown ones."""
         program = self.start_program("greeting")
@@ -106,7 +125,6 @@ class Concurrent(ctl_world.WithDaemon):
         self.wait(lambda: program.pid in self.clients(), "the program is a client again")
         program.communicate(timeout=ctl_world.LIMIT_S)
         self.assertEqual(program.returncode, 0)
-        self.assertNotIn("queue", self.errors.read_text())
 
     def said(self):
         """Standard error without the client's lines about a lost daemon."""

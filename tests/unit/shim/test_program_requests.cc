@@ -16,11 +16,16 @@ namespace {
 struct Program : ProgramRequests::Effects {
   Environment environment;
   int state = XSCHEDD_OK;
-  std::vector<HintMessage> told;
+  int told = 0;  // how often the daemon is to be told of the hints
+  std::vector<void*> told_streams;
   std::string followed;  // a letter each: p priorities of streams, d deadlines, h holds
 
-  int SendHint(const HintMessage& hint) override {
-    if (state == XSCHEDD_OK) told.push_back(hint);
+  int HintsChanged() override {
+    ++told;
+    return state;
+  }
+  int StreamDeadlineChanged(void* stream) override {
+    told_streams.push_back(stream);
     return state;
   }
   int CheckSession() const override { return state; }
@@ -44,43 +49,44 @@ TEST_CASE("values out of range are refused and change nothing", "[requests]") {
   CHECK(requests.SetWeight(10'001) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.SetStreamWeight(kOne, 10'001) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.SetDeadline(3'600'000'001) == XSCHEDD_ERROR_INVALID);
-  CHECK(requests.SetStreamDeadline(kOne, 7, 3'600'000'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetStreamDeadline(kOne, 3'600'000'001) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.Hold(-2, 1000) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.Hold(0, 0) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.HoldStream(kOne, 3'600'000'001) == XSCHEDD_ERROR_INVALID);
   CHECK(requests.Release(64) == XSCHEDD_ERROR_INVALID);
-  CHECK(program.told.empty());
+  CHECK(program.told == 0);
+  CHECK(program.told_streams.empty());
   CHECK(program.Followed().empty());
   CHECK_FALSE(requests.HoldsAny());
   CHECK_FALSE(requests.DeadlinesSet().Any());
 }
 
-TEST_CASE("the daemon is sent the highest priority when that changes", "[requests]") {
+TEST_CASE("the daemon is told of the highest hints when these change", "[requests]") {
   Program program;
   program.environment.priority = 5;
   ProgramRequests requests(program.environment, &program);
   CHECK(requests.Priority().Highest() == 5);
   CHECK(requests.SetPriority(10) == XSCHEDD_OK);
-  REQUIRE(program.told.size() == 1);
-  CHECK(program.told[0].priority == 10);
+  CHECK(program.told == 1);
+  CHECK(requests.ToTell().priority == 10);
   CHECK(requests.SetStreamPriority(kOne, 3) == XSCHEDD_OK);  // below: nothing new for the daemon
-  CHECK(program.told.size() == 1);
+  CHECK(program.told == 1);
   CHECK(program.Followed() == "p");  // but the streams are ordered anew
   CHECK(requests.SetStreamPriority(kOne, 30) == XSCHEDD_OK);
-  REQUIRE(program.told.size() == 2);
-  CHECK(program.told[1].priority == 30);
+  CHECK(program.told == 2);
+  CHECK(requests.ToTell().priority == 30);
   CHECK(requests.SetPriority(XSCHEDD_PRIORITY_NONE) == XSCHEDD_OK);
-  CHECK(program.told.size() == 2);
+  CHECK(program.told == 2);
   requests.ForgetStream(kOne);
-  REQUIRE(program.told.size() == 3);
-  CHECK(program.told[2].priority == 5);  // the environment's
+  CHECK(program.told == 3);
+  CHECK(requests.ToTell().priority == 5);  // the environment's
   CHECK(requests.SetWeight(200) == XSCHEDD_OK);
   CHECK(requests.SetStreamWeight(kOne, 100) == XSCHEDD_OK);
-  REQUIRE(program.told.size() == 4);
-  CHECK(program.told[3].weight == 200);
+  CHECK(program.told == 4);
+  CHECK(requests.ToTell().weight == 200u);
   CHECK(requests.SetWeight(XSCHEDD_WEIGHT_NONE) == XSCHEDD_OK);
-  REQUIRE(program.told.size() == 5);
-  CHECK(program.told[4].weight == 100);
+  CHECK(program.told == 5);
+  CHECK(requests.ToTell().weight == 100u);
 }
 
 TEST_CASE("without a daemon a hint is kept, and the answer says so", "[requests]") {
@@ -91,24 +97,25 @@ TEST_CASE("without a daemon a hint is kept, and the answer says so", "[requests]
   CHECK(requests.SetPriority(10) == program.state);  // also if nothing changes
   CHECK(requests.Priority().Highest() == 10);
   CHECK(requests.SetDeadline(500) == program.state);
-  CHECK(requests.DeadlineHint() == 500u);
+  CHECK(requests.ToTell().deadline_us == 500u);
 }
 
-TEST_CASE("a deadline is sent to the daemon and the trackers each time it is set", "[requests]") {
+TEST_CASE("the daemon and the trackers are told of a deadline each time it is set", "[requests]") {
   Program program;
   program.environment.deadline_us = 700;
   ProgramRequests requests(program.environment, &program);
-  CHECK(requests.DeadlineHint() == 700u);
-  CHECK(requests.SetStreamDeadline(kLegacy, 0, 900) == XSCHEDD_OK);
+  CHECK(requests.ToTell().deadline_us == 700u);
+  CHECK(requests.SetStreamDeadline(kLegacy, 900) == XSCHEDD_OK);
   CHECK(requests.DeadlinesSet().Of(nullptr) == 900);  // the default stream has one handle
-  REQUIRE(program.told.size() == 1);
-  CHECK(program.told[0].deadline_us == 900u);
-  CHECK(program.told[0].queue == 0u);
+  CHECK(requests.SetStreamDeadline(kOne, 800) == XSCHEDD_OK);
+  CHECK(requests.DeadlinesSet().OfStream(kOne) == 800);
+  CHECK(program.told_streams == std::vector<void*>{kLegacy, kOne});
+  CHECK(program.told == 0);
   CHECK(requests.SetDeadline(0) == XSCHEDD_OK);
   CHECK(requests.SetDeadline(0) == XSCHEDD_OK);
-  CHECK(program.told.size() == 3);
-  CHECK(program.Followed() == "ddd");
-  CHECK(requests.DeadlineHint() == std::nullopt);
+  CHECK(program.told == 2);
+  CHECK(program.Followed() == "dddd");
+  CHECK(requests.ToTell().deadline_us == std::nullopt);
 }
 
 TEST_CASE("holds are not sent to the daemon, and end with the stream", "[requests]") {
