@@ -205,9 +205,11 @@ void SessionProtocol::HandleMessage(Client& client) {
       result = WithinQuota(QuotaKind::kQueues, queues_, [&] {
         return host_.core.CreateQueue(client, {queue.queue(), queue.slot(), queue.native_priority()});
       });
+      has_unlisted_queues_ |= !client.queues.contains(queue.queue());
       break;
     }
     case v1::ClientMessage::kQueueDestroyed:
+      if (MayBeUnlisted(client, message_.queue_destroyed().queue())) break;
       result = host_.core.DestroyQueue(client, message_.queue_destroyed().queue());
       if (result) queues_.Remove();
       break;
@@ -244,6 +246,7 @@ Result<void> SessionProtocol::AttachDevice(Client& client, NewDevice device) {
 
 Result<void> SessionProtocol::HandleHint(Client& client) {
   const v1::Hint& hint = message_.hint();
+  if (hint.has_queue() && MayBeUnlisted(client, hint.queue())) return {};
   auto set = host_.core.SetHints(client, HintsOf(hint));
   if (set && (hint.has_priority() || hint.has_weight())) Notice(HintNote(client, host_.core.Settings()));
   return set;

@@ -48,6 +48,10 @@ class SessionProtocol final : public ConfigurationSink {
   // Charges the client for the time that it takes to check which devices the process has open.
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> HandleHint(Client& client);
+  // The id is not known, but may be that of a queue that a quota kept from being listed: no error of the client's.
+  bool MayBeUnlisted(const Client& client, std::uint64_t queue) const {
+    return has_unlisted_queues_ && queue != kDefaultStream && !client.queues.contains(queue);
+  }
   Result<void> HandleActivity(Client& client);
   void TakeQueuePriorities(Client& client);
   // Runs `action` with one unit of the quota, which is returned if it fails.
@@ -78,6 +82,7 @@ class SessionProtocol final : public ConfigurationSink {
   Outbox outbox_{[this](const v1::DaemonMessage* message) { stream_.Write(message); }};
   std::uint64_t last_slow_notice_ns_ = 0;  // 0: never
   bool noticed_rules_ = false;
+  bool has_unlisted_queues_ = false;
   bool is_resuming_ = false;  // restored, and reporting its devices and queues again
   bool ended_ = false;
 };

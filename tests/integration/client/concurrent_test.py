@@ -22,10 +22,11 @@ ROUNDS = 4
 class Concurrent(ctl_world.WithDaemon):
     maxDiff = None
 
-    def start_program(self, what=str(THREADS)):
+    def start_program(self, what=str(THREADS), never_said="queue"):
+        """`never_said`: the daemon has no reason to say this of what the program tells."""
         self.errors = pathlib.Path(self.file("errors", ""))
         self.addCleanup(lambda: self.assertEqual(self.said()[:8000], ""))  # a sanitizer's report would be here
-        self.addCleanup(lambda: self.assertNotIn("queue", self.errors.read_text()[:8000], "the daemon refused what it was told"))
+        self.addCleanup(lambda: self.assertNotIn(never_said, self.errors.read_text()[:8000]))
         # Write-only, because the library uses standard error only if it is write-only.
         with open(self.errors, "a", encoding="utf-8") as errors:
             program = subprocess.Popen([PROGRAM, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -111,6 +112,15 @@ class Concurrent(ctl_world.WithDaemon):
             return (client.get("priority_hint"), client.get("weight"), len(client.get("queues", []))) == (7, 70, 1)
 
         self.wait(is_told, "the daemon knows the newest")
+        program.communicate(timeout=ctl_world.LIMIT_S)
+        self.assertEqual(program.returncode, 0, self.said())
+
+    def test_streams_over_the_quota_are_not_said_to_be_unknown(self):
+        self.file("xschedd.toml", "[quota]\nqueues_per_client = 2\n")
+        self.json("reload")
+        program = self.start_program(never_said="is not known")
+        self.wait(lambda: "the client has 2 queues, the most" in self.errors.read_text(), "a stream is refused")
+        time.sleep(1)  # it destroys hundreds, and gives them deadlines
         program.communicate(timeout=ctl_world.LIMIT_S)
         self.assertEqual(program.returncode, 0, self.said())
 
