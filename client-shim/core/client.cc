@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "client-shim/core/session_status.h"
 #include "client-shim/core/working_thread.h"
 #include "common/clock.h"

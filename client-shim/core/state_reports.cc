@@ -1,5 +1,6 @@
 #include "client-shim/core/state_reports.h"
 
+#include "client-shim/core/environment.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
