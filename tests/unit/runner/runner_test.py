@@ -1,4 +1,4 @@
-"""How tests/run.py and tests/tally.py report tests that pass, fail and skip."""
+"""How tests/run.py and tests/tally.py report tests that pass, fail and skip; that tests/stall.py stops what they run."""
 
 import json
 import pathlib
@@ -77,6 +77,40 @@ class Tally(InFolder):
             return self.tally(*(("c", "OK", f"measured: {int(number < retried)} retries\n") for number in range(of)))[0]
         self.assertEqual([result(0, 1), result(1, 1), result(1, 10), result(2, 20), result(2, 19), result(9, 10)],
                          [0, 0, 0, 0, 1, 1])
+
+
+
+# Ends with 3 once it was stopped, with 0 after a minute without.
+NOTICES_A_STOP = """import sys, time
+before = begin = time.monotonic()
+while before - begin < 60:
+    time.sleep(0.01)
+    now = time.monotonic()
+    if now - before > 0.2:
+        sys.exit(3)
+    before = now
+"""
+
+
+class Stall(InFolder):
+    def stalled(self, name, script):
+        """(exit status, the last line) of stall.py with a command that runs a script of this name, which runs `script`."""
+        inner, outer = self.folder / "inner.py", self.folder / name
+        inner.write_text(script, encoding="utf-8")
+        outer.write_text("import subprocess, sys\n"
+                         "sys.exit(subprocess.run([sys.executable, *sys.argv[1:]]).returncode)\n", encoding="utf-8")
+        status, said = self.run_python("stall.py", "sh", "-c", '"$@"; exit $?', "sh", sys.executable, str(outer), str(inner))
+        return status, said[-1]
+
+    def test_a_process_is_stopped_and_goes_on(self):
+        status, said = self.stalled("some_test.py", NOTICES_A_STOP)
+        self.assertEqual(status, 3, said)
+        self.assertRegex(said, "^processes were stopped [1-9]")
+
+    def test_one_of_a_test_that_stops_processes_is_left_alone(self):
+        # A name that is in tests/e2e.
+        status, said = self.stalled("test_failure.py", "import time\ntime.sleep(2)\n")
+        self.assertEqual((status, said), (0, "processes were stopped 0 times"))
 
 
 if __name__ == "__main__":
