@@ -34,18 +34,21 @@ class Descriptors(host.HostTest):
         node = self.node
         node.start_daemon()
         anchor = node.start_anchor(priority=50)
-        process = node.start(*self.odd("after=close-all-and-reuse"), priority=-10, trace=False,
-                             environment=self.environment(HOST_STOP=self.stop_path))
+        said = node.dir / "said"
+        with open(said, "w", encoding="utf-8") as file:
+            process = node.start(*self.odd("after=close-all-and-reuse"), priority=-10, trace=False, stderr=file,
+                                 environment=self.environment(HOST_STOP=self.stop_path))
         self.wait_connected(process, process.pid)
         wait_for(lambda: (self.node.dir / "data.29").exists(), "its descriptors are closed and reused")
         for _ in range(30):
             node.tell(anchor, "work 5 1000")  # gates are moved meanwhile
             self.assertEqual(anchor.stdout.readline().strip(), "done")
         wait_for(lambda: process.pid not in node.clients(), "the session ends")
+        wait_for(said.read_text, "the shim says why it does not seek a new one")
         self.stop()
-        err, _ = self.check_end(process)
+        self.check_end(process)
         self.check_data()
-        self.check_said_once(err, "closed file descriptors")
+        self.check_said_once(said.read_text(), "closed file descriptors")
 
     def test_few_descriptors(self):
         err = self.check_scheduled(*self.odd("before=count-descriptors", "after=count-descriptors"))
@@ -90,7 +93,9 @@ class Limits(host.HostTest):
         node = self.node
         node.start_daemon()
         outcomes = set()
-        for room in range(0, 16, 3):
+        for room in 3 * list(range(0, 16, 3)):  # a busy machine may end a program before its shim has tried to connect
+            if outcomes == {"unscheduled", "scheduled"} and room == 0:
+                break
             environment = self.environment(HOST_ROOM=room)
             runs = [node.start(hosts / "odd", 9, 1000, "before=few-descriptors-left", shim=shim, trace=False,
                                environment=environment) for shim in (False, True)]
