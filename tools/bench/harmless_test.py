@@ -15,6 +15,7 @@ import harmless  # noqa: E402
 import sequence  # noqa: E402
 from calls_runs import HELD, KILLED, REPRIORITISED, TRACKED, Outcome  # noqa: E402
 from harmless import Repeated  # noqa: E402
+from turns import NoAnswer  # noqa: E402
 
 
 class Sequence(unittest.TestCase):
@@ -135,6 +136,13 @@ class Judging(unittest.TestCase):
                          [("warning", "tracked: 1 of 1 runs not counted, xschedd took no part: it was not a client of the daemon")])
         self.assertTrue(found[0].fix)
         self.assertFalse(skipped)
+
+    def test_a_daemon_that_does_not_answer_is_no_harm(self):
+        programs = unittest.mock.Mock()
+        programs.ours.side_effect = NoAnswer("xschedctl ps: the daemon did not answer within 5 s")
+        found, _ = self.judged({(TRACKED, 1): harmless.tried(programs, TRACKED, 1)})
+        self.assertEqual([one.level for one in found], ["warning"])
+        self.assertIn("did not answer", found[0].what)
 
     def test_a_program_that_was_never_held_is_skipped_if_another_was(self):
         natives = {seed: [Outcome("a"), Outcome("a")] for seed in (1, 2)}

@@ -34,7 +34,7 @@ NEVER_HELD = "it was never held"
 class Outcome:
     digest: str = ""
     failure: str = ""  # how it failed
-    absent: str = ""  # under xschedd: why the program was not scheduled, so that the run proves nothing
+    absent: str = ""  # under xschedd: why the run proves nothing: the program was not scheduled, or nobody could say whether it was
 
 
 def absence(answer: dict, pid: int, way: str) -> str:

@@ -20,7 +20,7 @@ from benchlib.processes import ToolError
 from calls_runs import NEVER_HELD, WAYS, Outcome, Programs
 from frame import NO_TIME, REPORT_IT, Finding, Section, Skipped, Table, judge
 from place import NoDaemon, Place
-from turns import NotHere
+from turns import NoAnswer, NotHere
 
 MAX_S, PART = 110.0, 0.2  # of the time that is left
 REPEATS_S = 60.0  # in addition, for repeating failures
@@ -115,6 +115,8 @@ def why_not_compared(outcomes: List[Outcome]) -> str:
 
 def wrong(outcome: Outcome, expected: str) -> str:
     """What is wrong; empty: nothing."""
+    if outcome.absent and not outcome.digest:
+        return ""
     return outcome.failure or ("" if outcome.digest == expected else "other data than without xschedd")
 
 
@@ -189,6 +191,8 @@ def judged_libraries(made: library_runs.Libraries, repeated: Dict[Tuple[str, See
 def tried(programs: Programs, way: str, seed: Seed) -> Outcome:
     try:
         return programs.ours(way, seed)
+    except NoAnswer as error:  # of a daemon on a busy host, perhaps: no fault of the program's run
+        return Outcome(absent=" ".join(str(error).split()))
     except (ToolError, subprocess.TimeoutExpired) as error:
         if isinstance(error, NoDaemon):
             raise

@@ -96,13 +96,17 @@ class TurnsRig(Rig):
         return all(known.get(tenant.child.pid, {"devices": []})["devices"] for tenant in self.tenants)
 
 
+class NoAnswer(ToolError):
+    """xschedctl failed."""
+
+
 def ask(place: Place, *words: str, runtime_dir: Optional[str] = None) -> dict:
     """`runtime_dir`: of another daemon than the place's."""
     done = place.run([*place.xschedctl(runtime_dir), "--json", *words], 20)
     if done.returncode == NO_PERMISSION:
         raise NotHere(f"this user may not use xschedctl {words[0]}")
     if done.returncode != 0:
-        raise ToolError(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
+        raise NoAnswer(f"xschedctl {words[0]}: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
     return json.loads(done.stdout)
 
 
