@@ -14,9 +14,9 @@ namespace {
 
 static_assert(abi::kMaxDevices <= 64);
 
-// How long a query is repeated because of a marker of ours. Usually that takes microseconds; on a loaded machine the
-// thread that records or completes the marker may not run for a while.
-constexpr std::uint64_t kLongestRepeatNs = 5'000'000;
+// How long a query is repeated because of a marker of ours. Usually that takes microseconds; on a loaded machine, the
+// thread that records or completes the marker may not run for some milliseconds.
+constexpr std::uint64_t kLongestRepeatNs = 20'000'000;
 
 }  // namespace
 
