@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "client-shim/core/control_stream.h"
+#include "client-shim/core/control_messages.h"
 #include "client-shim/core/host_descriptor.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/session/grpc_stream.h"
@@ -34,8 +34,8 @@ class Agent {
   // Waits until the first attempt to reach the daemon is over, at most `timeout_ms`.
   void WaitForFirstAttempt(int timeout_ms);
 
-  // The process's hints, or a stream (by its id) or its deadline, have changed: the daemon is told of the newest once
-  // it can take it. A new session begins with everything.
+  // The process's hints have changed; a stream, given by its id, or its deadline has. The daemon is told the newest
+  // state once it can take it. A new session begins with everything.
   void HintsChanged();
   void QueueChanged(std::uint64_t queue);
   // Tracked work was submitted: the agent watches for its end.

@@ -18,10 +18,6 @@ constexpr int kFirstAttemptMs = 100;
 // How long an allocation waits for a daemon that has given the session's memory and has not yet sent its welcome.
 constexpr std::uint64_t kLongestWelcomeNs = 100'000'000;
 
-std::uint64_t IdOf(void* stream) {
-  return reinterpret_cast<std::uintptr_t>(stream);
-}
-
 // The launch path reads this in place of the board's summary where calls must take the slow path whatever the gates
 // say.
 const abi::Word kSlowPath{1};
@@ -103,7 +99,7 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
   trackers_.NoteStream(device, stream, flags);
   OrderStreams();
   Attach(device);
-  agent_.QueueChanged(IdOf(stream));
+  agent_.QueueChanged(QueueId({stream, 0}));
 }
 
 void Client::StreamDestroying(void* stream) {
@@ -113,7 +109,7 @@ void Client::StreamDestroying(void* stream) {
   OrderStreams();
   if (!info) return;
   if (DeviceTracker* tracker = trackers_.Existing(info->device)) tracker->ForgetStream(stream);
-  if (info->was_seen_made) agent_.QueueChanged(IdOf(stream));
+  if (info->was_seen_made) agent_.QueueChanged(QueueId({stream, 0}));
 }
 
 void Client::DeviceReset() {
@@ -121,7 +117,7 @@ void Client::DeviceReset() {
   if (!IsDevice(device)) return;
   for (void* stream : streams_.RemoveDevice(device)) {
     captures_.End(stream);
-    agent_.QueueChanged(IdOf(stream));
+    agent_.QueueChanged(QueueId({stream, 0}));
   }
   OrderStreams();
   if (DeviceTracker* tracker = trackers_.Existing(device)) tracker->ForgetDevice();
@@ -247,7 +243,7 @@ ActivityMessage Client::TakeActivity() {
 std::vector<std::uint64_t> Client::LiveQueues() const {
   std::vector<std::uint64_t> queues;
   for (const auto& [stream, info] : streams_.All()) {
-    if (info.was_seen_made) queues.push_back(IdOf(stream));
+    if (info.was_seen_made) queues.push_back(QueueId({stream, 0}));
   }
   return queues;
 }
@@ -283,7 +279,8 @@ int Client::HintsChanged() {
 int Client::StreamDeadlineChanged(void* stream) {
   const int result = CheckSession();
   // All default streams are one queue for the daemon, which is not told of threads.
-  if (result == XSCHEDD_OK) agent_.QueueChanged(IsDefaultStream(stream) ? StateReports::kDefaultQueue : IdOf(stream));
+  if (result == XSCHEDD_OK)
+    agent_.QueueChanged(IsDefaultStream(stream) ? StateReports::kDefaultQueue : QueueId({stream, 0}));
   return result;
 }
 

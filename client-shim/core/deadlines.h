@@ -34,14 +34,13 @@ class Deadlines {
   // In microseconds; 0: none.
   std::uint64_t Of(void* stream) const {
     const std::lock_guard lock(mutex_);
-    const auto found = streams_.find(stream);
-    return found != streams_.end() ? found->second : process_us_;
+    const std::uint64_t own_us = FindOwn(stream);
+    return own_us != 0 ? own_us : process_us_;
   }
   // The stream's own; 0: none.
   std::uint64_t OfStream(void* stream) const {
     const std::lock_guard lock(mutex_);
-    const auto found = streams_.find(stream);
-    return found != streams_.end() ? found->second : 0;
+    return FindOwn(stream);
   }
   std::uint64_t OfProcess() const {
     const std::lock_guard lock(mutex_);
@@ -49,6 +48,10 @@ class Deadlines {
   }
 
  private:
+  std::uint64_t FindOwn(void* stream) const {
+    const auto found = streams_.find(stream);
+    return found != streams_.end() ? found->second : 0;
+  }
   void UpdateAny() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
 
   mutable std::mutex mutex_;

@@ -20,8 +20,7 @@ class ProgramRequests {
   class Effects {
    public:
     virtual ~Effects() = default;
-    // The daemon is to be told of the highest hints and the process's deadline. Returns XSCHEDD_OK, or why it cannot
-    // be.
+    // The daemon is to be told the highest hints and the process's deadline. Returns XSCHEDD_OK, or why it cannot be.
     virtual int HintsChanged() = 0;
     // The same of a stream's own deadline.
     virtual int StreamDeadlineChanged(void* stream) = 0;
@@ -48,7 +47,7 @@ class ProgramRequests {
   int SetDeadline(std::uint64_t us);
   int SetStreamDeadline(void* stream, std::uint64_t us);
   const Deadlines& DeadlinesSet() const { return deadlines_; }
-  // What the daemon is told of the process.
+  // The hints that the daemon is told for the process.
   ProcessHints ToTell() const;
 
   // ---- holds

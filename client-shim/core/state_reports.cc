@@ -43,22 +43,20 @@ std::optional<HintMessage> StateReports::UpdateHints(const ProcessHints& now) {
 std::vector<OutgoingMessage> StateReports::UpdateQueue(std::uint64_t queue, const std::optional<LiveQueue>& now) {
   std::vector<OutgoingMessage> messages;
   const bool is_default = queue == kDefaultQueue;
-  const auto found = queues_.find(queue);
-  const bool is_known = found != queues_.end();
   // A daemon that was restarted gives a queue of this id the deadline that the last one had.
-  const std::uint64_t last_deadline_us = is_known ? found->second.deadline_us : 0;
-  const bool is_told =
-      is_known && found->second.is_of_session && (is_default || (now && now->number == found->second.number));
-  if (is_known && found->second.is_of_session && !is_told) messages.emplace_back(QueueDestroyedMessage{queue});
+  const auto found = queues_.find(queue);
+  const Told before = found != queues_.end() ? found->second : Told{};
+  const bool is_told = before.is_of_session && (is_default || (now && now->number == before.number));
+  if (before.is_of_session && !is_told) messages.emplace_back(QueueDestroyedMessage{queue});
   if (!now) {
     // Of one of an earlier session, a restarted daemon may have the deadline until it is told.
-    if (is_known && (found->second.is_of_session || last_deadline_us == 0)) queues_.erase(found);
+    if (before.is_of_session || before.deadline_us == 0) queues_.erase(queue);
     return messages;
   }
   if (!is_told && !is_default) messages.emplace_back(now->created);
-  const bool is_same = now->deadline_us == last_deadline_us;
-  if (is_told ? !is_same : now->deadline_us != 0 || last_deadline_us != 0)
-    messages.emplace_back(DeadlineOf(queue, now->deadline_us));
+  const bool is_same = now->deadline_us == before.deadline_us;
+  const bool has_none = now->deadline_us == 0 && before.deadline_us == 0;
+  if (is_told ? !is_same : !has_none) messages.emplace_back(DeadlineOf(queue, now->deadline_us));
   queues_[queue] = Told{now->number, now->deadline_us, true};
   return messages;
 }

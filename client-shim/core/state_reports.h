@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client-shim/core/control_stream.h"
+#include "client-shim/core/control_messages.h"
 
 namespace xschedd::shim {
 

@@ -9,13 +9,12 @@ bool IsNonBlocking(unsigned stream_flags) {
   return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
 }
 
-// The id by which the daemon knows a stream. The per-thread default streams share one handle, so the thread's number is
-// part of it.
+}  // namespace
+
 std::uint64_t QueueId(const StreamKey& key) {
+  // The per-thread default streams share one handle, so the thread's number is part of the id.
   return key.thread != 0 ? (key.thread << 8) | kPerThreadHandle : reinterpret_cast<std::uintptr_t>(key.handle);
 }
-
-}  // namespace
 
 DeviceTracker* Trackers::Make(int device) {
   auto& entry = trackers_[static_cast<std::size_t>(device)];

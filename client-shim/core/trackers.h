@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "client-shim/core/captures.h"
-#include "client-shim/core/control_stream.h"
+#include "client-shim/core/control_messages.h"
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/device_tracker.h"
 #include "client-shim/core/session.h"
@@ -60,5 +60,8 @@ class Trackers {
   std::mutex mutex_;            // orders Make, Begin and NoteStream
   Session* session_ = nullptr;  // guarded by mutex_
 };
+
+// The id by which the daemon knows a stream.
+std::uint64_t QueueId(const StreamKey& key);
 
 }  // namespace xschedd::shim

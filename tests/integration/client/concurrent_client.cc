@@ -5,8 +5,9 @@
 //   concurrent_client THREADS   until standard input ends; then it exits while the library's threads go on
 //   concurrent_client greeting  submits no work: it has one stream at any time, and replaces it each time that the
 //                               library reports its devices to a daemon
-//   concurrent_client toggling  submits no work: changes its priority, weight and streams as fast as it can until the
-//                               first byte of standard input; then they are 7, 70 and one stream
+//   concurrent_client toggling  submits no work: at the first byte of standard input it changes its priority, weight
+//   and
+//                               streams many thousand times, until they are 7, 70 and one stream, and prints a line
 //
 // Prints `right: N launches`. Each call's promise is checked at the call: after a synchronisation all earlier work is
 // finished. Thread rule: in main.
@@ -273,7 +274,7 @@ std::atomic<bool> g_is_made{false};  // the first one
 unsigned g_greetings = 0;            // the library's thread's own
 
 void Toggle() {
-  for (int i = 0; !g_stop.load(std::memory_order_relaxed); ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     g_client->set_priority(8 + i % 2);
     g_client->set_weight(static_cast<unsigned>(80 + i % 2));
     g_client->stream_created(g_streams, i % 3, 0);
@@ -283,6 +284,8 @@ void Toggle() {
   g_client->set_priority(7);
   g_client->set_weight(70);
   g_client->stream_created(g_streams + 1, 0, 0);
+  std::puts("toggled");
+  std::fflush(stdout);
 }
 
 // Runs on the library's thread, in the middle of a greeting.
@@ -321,16 +324,11 @@ int main(int argc, char** argv) {
     g_is_made.store(true, std::memory_order_release);
   }
   threads.reserve(static_cast<std::size_t>(count));
-  if (is_toggling) threads.emplace_back(Toggle);
   for (int i = 0; i < count; ++i)
     threads.emplace_back(Work, static_cast<unsigned>(i) + 1);
   char byte;
-  while (::read(STDIN_FILENO, &byte, 1) > 0 && !is_toggling) {
-  }
-  if (is_toggling) {
-    g_stop.store(true, std::memory_order_relaxed);
-    while (::read(STDIN_FILENO, &byte, 1) > 0) {
-    }
+  if (is_toggling && ::read(STDIN_FILENO, &byte, 1) > 0) Toggle();
+  while (::read(STDIN_FILENO, &byte, 1) > 0) {
   }
   g_stop.store(true, std::memory_order_relaxed);
   for (std::thread& thread : threads)

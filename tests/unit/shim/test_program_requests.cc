@@ -61,7 +61,7 @@ TEST_CASE("values out of range are refused and change nothing", "[requests]") {
   CHECK_FALSE(requests.DeadlinesSet().Any());
 }
 
-TEST_CASE("the daemon is told of the highest hints when these change", "[requests]") {
+TEST_CASE("the daemon is told the highest hints when they change", "[requests]") {
   Program program;
   program.environment.priority = 5;
   ProgramRequests requests(program.environment, &program);

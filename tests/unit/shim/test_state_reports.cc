@@ -1,4 +1,4 @@
-// What the daemon is told of hints and streams: what differs from what it knows, in an order that it accepts.
+// The messages about hints and streams: they tell only what the daemon does not know, in an order that it accepts.
 #include <map>
 #include <optional>
 #include <random>
