@@ -144,8 +144,8 @@ def run(case, mode):
             environment["LD_PRELOAD"] = str(harness.BUILD / "client-shim/libxschedd-shim.so")
             environment["XSCHEDD_RUNTIME_DIR"] = str(node.dir / "nowhere")
         elif mode != "reference":
-            # With the default, leases end where the daemon is killed.
-            node.start_daemon(lease_ms=harness.DEFAULT_LEASE_MS if mode == "restarts" else harness.LONG_LEASE_MS)
+            # With the daemon's own, leases end where it is killed.
+            node.start_daemon(lease_ms=None if mode == "restarts" else harness.LONG_LEASE_MS)
         if mode in ("hostile", "restarts"):
             numbers = random.Random(f"{case.seed} {case.program} {case.devices} {mode}")
             scheduler = hostile.Scheduler(node, numbers, case.devices, restarts=mode == "restarts")

@@ -53,7 +53,8 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
 # A daemon that gets no CPU for the length of a lease releases every client and counts nothing. That is correct, but on a busy
 # machine it would disturb tests of other things.
 LONG_LEASE_MS = 10_000
-DEFAULT_LEASE_MS = 100  # the daemon's own
+# For an anchor: half a second of work is queued, so that it always has work, also on a busy machine.
+ALWAYS_BUSY = "start 1000 500"
 
 
 class Node:
@@ -72,8 +73,8 @@ class Node:
 
     # ---- daemon ---------------------------------------------------------------------------------------------------
     def configure(self, text="", lease_ms=LONG_LEASE_MS):
-        """Writes the daemon's configuration: `text`, which has no section [daemon], and the lease."""
-        self.config.write_text(f"{text}\n[daemon]\nlease_ms = {lease_ms}\n")
+        """Writes the daemon's configuration: `text`, which has no section [daemon], and the lease; None: the daemon's own."""
+        self.config.write_text(text + (f"\n[daemon]\nlease_ms = {lease_ms}\n" if lease_ms else ""))
 
     def start_daemon(self, *arguments, config="", lease_ms=LONG_LEASE_MS, before=()):
         """`config`, `lease_ms`: as in configure(). `before`: a command that runs it."""

@@ -46,7 +46,7 @@ class Failure(harness.NodeTest):
         self.node.tell(high, "stop")
 
     def test_daemon_stopped_while_a_client_is_held(self):
-        high, low = self.start_pair(harness.DEFAULT_LEASE_MS)
+        high, low = self.start_pair(lease_ms=None)
         self.node.daemon.send_signal(signal.SIGSTOP)
         self.node.finish(low)
         self.node.tell(high, "stop")
@@ -171,7 +171,7 @@ class Failure(harness.NodeTest):
         node.ctl("policy", "set", "--guard", 0)  # whose turns would open the other's gate
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(low, "start 1000")
-        node.tell(high, "start 1000 500")  # half a second of work is queued, so that it always has work
+        node.tell(high, harness.ALWAYS_BUSY)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
         high.send_signal(signal.SIGSTOP)
         wait_for(lambda: node.device_state(high.pid)["state"] == "silent", "ps says that nothing is heard of it")
@@ -196,7 +196,7 @@ class Failure(harness.NodeTest):
         node.start_daemon()
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
-        node.tell(high, "start 1000 500")
+        node.tell(high, harness.ALWAYS_BUSY)
         wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")
         node.tell(low, "start 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")

@@ -6,9 +6,6 @@ import harness
 from harness import wait_for
 
 
-START_DEEP = "start 1000 500"  # half a second of work is queued, so that it always has work, also on a busy machine
-
-
 class Priority(harness.NodeTest):
     def progress(self, process):
         return len(self.node.dispatches(process.pid))
@@ -21,7 +18,7 @@ class Priority(harness.NodeTest):
         low = node.start("default_stream", 1000, 1000, priority=-10)
         wait_for(lambda: self.progress(low) >= 5, "the lower client runs while the higher is idle")
 
-        node.tell(high, START_DEEP)
+        node.tell(high, harness.ALWAYS_BUSY)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
         seen = self.progress(low)
         wait_for(lambda: str(high.pid) in node.device_state(low.pid)["held_for"], "it says for whom it is held")
@@ -58,7 +55,7 @@ class Priority(harness.NodeTest):
         launched = {}
         for guard in ("0", "50ms"):
             node.ctl("policy", "set", "--guard", guard, "--tolerance", 0)
-            node.tell(high, START_DEEP)
+            node.tell(high, harness.ALWAYS_BUSY)
             wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
             low_before, high_before = self.progress(low), self.progress(high)
             wait_for(lambda: self.progress(high) > high_before + 2500, "the higher one runs")
@@ -73,12 +70,14 @@ class Priority(harness.NodeTest):
         node.start_daemon("--policy", "fifo")
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         attached = self.progress(high)
-        node.tell(high, START_DEEP)
+        node.tell(high, harness.ALWAYS_BUSY)
         wait_for(lambda: self.progress(high) > attached, "the higher client runs")
         node.tell(low, "work 100 1000")
         self.assertEqual(low.stdout.readline().strip(), "done")
         self.assertEqual(int(node.device_state(low.pid)["held_ns"]), 0)
+        low_end = node.dispatches(low.pid)[-1]["end_ns"]
         node.tell(high, "stop")
+        wait_for(lambda: node.dispatches(high.pid)[-1]["end_ns"] > low_end, "it ran beside the higher one")
 
     def test_a_guard_that_is_off_gives_a_warning(self):
         """However it is set: in the file, by a reload, by policy set, or found by a restarted daemon."""

@@ -89,16 +89,22 @@ class HostTest(harness.NodeTest):
         wait_for(lambda: pid not in node.clients(), "the daemon forgets it")
         return err
 
+    def start_to_hear(self, *command, environment=None, **options):
+        """A program that works until it is told to stop, and the file of its standard error, which can be read meanwhile."""
+        said = self.node.dir / "said"
+        with open(said, "w", encoding="utf-8") as file:
+            process = self.node.start(*command, stderr=file, **options,
+                                      environment=self.environment(HOST_STOP=self.stop_path, **(environment or {})))
+        return process, said
+
     def check_unscheduled(self, *command, cause, environment=None, **options):
         """Runs it in the same way: its results are right, it gets no session, and it reports the cause in one line; if `cause` is
         None, it does not, because the shim is not in the process."""
         node = self.node
         if node.daemon is None:
             node.start_daemon()
-        said, seen = node.dir / "said", set()
-        with open(said, "w", encoding="utf-8") as file:
-            process = node.start(*command, environment=self.environment(HOST_STOP=self.stop_path, **(environment or {})), stderr=file,
-                                 **options)
+        process, said = self.start_to_hear(*command, environment=environment, **options)
+        seen = set()
 
         def has_ended():
             seen.update(node.clients())

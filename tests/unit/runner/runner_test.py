@@ -79,7 +79,6 @@ class Tally(InFolder):
                          [0, 0, 0, 0, 1, 1])
 
 
-
 # Ends with 3 once it was stopped, with 0 after a minute without.
 NOTICES_A_STOP = """import sys, time
 before = begin = time.monotonic()
