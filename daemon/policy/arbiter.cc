@@ -8,15 +8,18 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   now_ns_ = now_ns;
   why_ = rules.why;
   turns_ = Turns(state.settings.turn_ms, now_ns);
+  filling_ = Filling(state.settings.turn_ms, now_ns);
   decision.next_decision_ns = kNever;
 
   roster_.Build(state);
   share_.Begin(state, roster_, rules.share, now_ns);
   Survey(rules);
   FindTracked();
+  FindLimits();
   // Levels and shares express fairness, not importance.
   holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
   FindHolders();
+  FindTakers();
   Order();
   guard_.Begin(state, roster_, now_ns, decision);
   for (const Place& place : order_)
@@ -29,6 +32,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   guard_.GiveSlots();
   FinishShares();
   NoteBenefits();
+  NoteFilling();
   CountWindows();
   decision.gates.resize(state.tenants.size());
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {

@@ -25,8 +25,10 @@
 #include <algorithm>
 #include <array>
 #include <compare>
+#include <optional>
 #include <vector>
 
+#include "daemon/policy/filling.h"
 #include "daemon/policy/guard.h"
 #include "daemon/policy/holders.h"
 #include "daemon/policy/roster.h"
@@ -53,6 +55,11 @@ class Arbiter {
  private:
   using Mode = BenefitMemory::Mode;
   static constexpr std::uint32_t kNobody = ~0u;
+  // Sums of hashes differ for different sets of ids; sums of ids could be equal.
+  static constexpr std::uint64_t HashOf(std::uint64_t id) {
+    const std::uint64_t mixed = id * 0x9e3779b97f4a7c15ull;
+    return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
+  }
   // A client with work within this time is active, and counts among the others of a more important group.
   static constexpr std::uint64_t kRecentNs = kNsPerS;
   static constexpr std::uint64_t kAwayNs = 10 * kNsPerS;
@@ -99,8 +106,14 @@ class Arbiter {
     std::uint64_t turn_client = 0;          // the client whose turn others wait for
     std::uint32_t counted_group = kNobody;  // the last one added to groups_in_turn
     std::uint32_t limit = 0;                // of groups_in_turn; 0: no limit
-    std::uint32_t groups_in_turn = 0;       // admitted, and take turns
-    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn, here or elsewhere
+    std::uint32_t usual_limit = 0;          // without what filling.h adds
+    bool is_limit_free = false;             // filling.h decides it
+    std::optional<std::size_t> counted;     // Filling::Advance
+    Filling::Takers takers;
+    Rank takers_rank;                    // of these
+    std::uint32_t last_taker = kNobody;  // the last group added to them
+    std::uint32_t groups_in_turn = 0;    // admitted, and take turns
+    std::uint32_t next_in_turn = 0;      // of next_rank, and wait for a turn, here or elsewhere
     Rank next_rank;
     std::uint32_t next_group = kNobody;    // the last one added to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: they divide the window
@@ -147,6 +160,13 @@ class Arbiter {
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
+  std::uint32_t OnlyDeviceOf(std::uint32_t group) const;
+  void CountLaunches(std::uint32_t group);
+  void FindLimits();
+  std::optional<double> FasterIn(std::uint32_t device) const;
+  void FindTakers();
+  std::uint32_t MostBelow(std::uint32_t group) const;
+  void NoteFilling();
   void KeepBenefit(std::uint32_t group);
   void Forget(std::uint32_t group);
   void FindHolders();
@@ -225,8 +245,7 @@ class Arbiter {
     const DeviceView& device = devices_[tenant.device];
     return groups_[tenant.group].rank < device.active && !HoldsThroughout(device.active_mode);
   }
-  // Only with one group in turn at a time: short slices slow several down too much (slices.h).
-  bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }
+  bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.usual_limit == 1; }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
   // Whether the remaining turns are reserved for earlier groups of this rank, which still wait for other devices.
   bool IsReserved(const DeviceView& device, const Rank& rank) const {
@@ -267,6 +286,7 @@ class Arbiter {
   Guard guard_;
   Holders holders_;
   Turns turns_{0, 0};
+  Filling filling_;
   Roster roster_;
   Share share_;
   std::vector<DeviceView> devices_;

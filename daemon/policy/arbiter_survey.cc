@@ -17,12 +17,6 @@ void AddLowest(std::array<Value, kCount>& lowest, Value value) {
     if (value < each) std::swap(value, each);
 }
 
-// Sums of hashes differ for different sets of clients; sums of ids could be equal.
-std::uint64_t HashOf(std::uint64_t client) {
-  const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
-  return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
-}
-
 // Keeps the memory of the benefit.
 void Clear(GroupMemory& memory) {
   GroupMemory cleared{.benefit = std::move(memory.benefit)};
@@ -34,8 +28,20 @@ void Clear(GroupMemory& memory) {
 
 void Arbiter::Survey(const Rules& rules) {
   devices_.assign(state_->devices.size(), DeviceView{});
-  for (std::size_t i = 0; i < devices_.size(); ++i)
-    devices_[i].limit = ConcurrentLimit(state_->settings, state_->devices[i]);
+  decision_->devices.resize(devices_.size());
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    DeviceView& device = devices_[i];
+    DeviceMemory& memory = decision_->devices[i];
+    memory = state_->devices[i].memory;
+    device.limit = device.usual_limit =
+        state_->settings.max_concurrent.value_or(state_->devices[i].default_max_concurrent);
+    device.is_limit_free = device.limit == 1 && !state_->settings.max_concurrent && !share_.KeepsAny();
+    if (device.is_limit_free) {
+      device.counted = filling_.Advance(memory.filling);
+    } else {
+      memory.filling = {};
+    }
+  }
   overtaken_.assign(state_->tenants.size(), 0);
   groups_.assign(state_->groups.size(), GroupView{});
   decision_->memory.resize(state_->groups.size());
@@ -185,6 +191,7 @@ void Arbiter::Remember(std::uint32_t group) {
   GroupMemory& next = decision_->memory[group];
   next.turn_since_ns = before.turn_since_ns;
   next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
+  CountLaunches(group);
   turns_.Expire(next);
   if (view.busy) {
     next.open_since_ns = before.open_since_ns;

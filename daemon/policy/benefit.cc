@@ -28,6 +28,8 @@ constexpr double kClearNs = 10 * kNsPerMs;
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
+// A request weighs 1/this in the average length of requests.
+constexpr std::uint64_t kUsualPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -283,6 +285,9 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   if (is_over) NoteRequest(memory.waits, memory.idle_since_ns, now_ns_);
   memory.idle_since_ns = 0;
   if (is_over) {
+    const std::uint64_t before = memory.usual_request_ns;
+    memory.usual_request_ns =
+        before == 0 ? memory.request_ns : before - before / kUsualPart + memory.request_ns / kUsualPart;
     memory.request_ns = 0;
     memory.skips_request = false;
     return;

@@ -20,10 +20,8 @@ void Guard::Begin(const State& state, const Roster& roster, std::uint64_t now_ns
   due_.clear();
   has_slot_.assign(state.groups.size(), 0);
   slots_.assign(state.devices.size(), Slot::kFree);
-  decision.devices.resize(state.devices.size());
   for (std::size_t device = 0; device < slots_.size(); ++device) {
     const DeviceMemory& memory = state.devices[device].memory;
-    decision.devices[device] = memory;
     if (memory.guard_since_ns == 0 || memory.guard_since_ns + kNsPerS <= now_ns) continue;
     slots_[device] = memory.guard_since_ns + turn_ns_ > now_ns ? Slot::kRunning : Slot::kSpent;
   }

@@ -22,8 +22,8 @@ namespace xschedd::policy {
 
 class Guard {
  public:
-  // The calls of one decision, in this order; the arguments must outlive them. They write the devices' memory, the time
-  // of the next decision, and the groups' memory, which for groups with work must be that of the last decision.
+  // The calls of one decision, in this order; the arguments must outlive them. They write the time of the next decision
+  // and the memory of devices and groups, which must be that of the last decision (of groups, only those with work).
   void Begin(const State& state, const Roster& roster, std::uint64_t now_ns, Decision& decision);
   // Each group with work, once.
   void NoteOpen(std::uint32_t group);

@@ -1,7 +1,7 @@
-// Turns of background groups and sharers. Where a device limits how many run at a time, each runs for turn_ms, then
-// goes to the back of the queue if another waits. A sharer that becomes idle gives its turn back at once, another after
-// twice linger_us; one that is held for a more important client keeps it. A turn belongs to a group and covers all its
-// devices. Thread rule: pure functions.
+// Turns of background groups and sharers. Where a device limits how many run at a time (filling.h), each runs for
+// turn_ms, then goes to the back of the queue if another waits. A sharer that becomes idle gives its turn back at once,
+// another after twice linger_us; one that is held for a more important client keeps it. A turn belongs to a group and
+// covers all its devices. Thread rule: pure functions.
 #pragma once
 
 #include "daemon/policy/types.h"
@@ -25,10 +25,5 @@ class Turns {
   std::uint64_t turn_ns_;
   std::uint64_t now_ns_;
 };
-
-// How many of these may be open on `device` at a time; 0: no limit.
-inline std::uint32_t ConcurrentLimit(const Settings& settings, const Device& device) {
-  return settings.max_concurrent.value_or(device.default_max_concurrent);
-}
 
 }  // namespace xschedd::policy

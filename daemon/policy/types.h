@@ -31,14 +31,40 @@ inline constexpr Limits kWeightLimits{10'000, 1};
 inline constexpr std::uint32_t kWeightDefault = 100;
 inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
 
+// What filling.h keeps of a device.
+struct FillingMemory {
+  std::uint32_t settled = 1;                     // groups that have their turn at a time: the answer so far
+  std::uint32_t trial = 0;                       // what the current or last pair compares with it; 0: none yet
+  std::uint8_t place = 0;                        // of the current block in its pair; 0: none is measured
+  bool is_trial = false;                         // the current block is the trial's
+  std::uint64_t block_ns = 0;                    // of the current block, with kSettleNs
+  std::array<std::uint64_t, 2> counted_ns = {};  // of the pair: with the number in force, and the trial's
+  std::uint32_t pairs = 0;                       // of this trial
+  float mean = 0;                                // over these: the logarithm of how much faster groups get on
+  float variance = 0;
+  float gain = 0;             // at the last verdict, of one more at a time: a logarithm
+  std::uint32_t gain_of = 0;  // that one more made so many; 0: there was no verdict
+  std::uint64_t wait_ns = 0;  // between trials; 0: there was none yet
+  std::uint64_t left_ns = 0;  // until the next pair
+  // Of the groups that take turns, at the last decision: how many, which, how many at a time the tolerance of those
+  // above allows, and whether more than one had work.
+  std::uint32_t groups = 0;
+  std::uint64_t who = 0;
+  std::uint32_t most = 1;
+  bool competed = false;
+  std::uint64_t seen_ns = 0;  // the time of the last decision
+  bool operator==(const FillingMemory&) const = default;
+};
+
 struct DeviceMemory {
   std::uint64_t guard_since_ns = 0;  // when its last guard slot began (guard.h); 0: never
   std::uint32_t divided_by = 0;      // among how many clients background windows are divided
+  FillingMemory filling = {};
   bool operator==(const DeviceMemory&) const = default;
 };
 
 struct Device {
-  std::uint32_t default_max_concurrent = 0;  // background groups open at a time; 0: no limit
+  std::uint32_t default_max_concurrent = 0;  // background groups open at a time, as few as fill it; 0: no limit
   DeviceMemory memory = {};
 };
 
@@ -165,14 +191,15 @@ struct BenefitMemory {
   std::uint64_t settles_until_ns = 0;  // work until then is in no block
   std::uint64_t burst_ns = 0;          // of the current burst, while it was open
   std::uint64_t burst_launches = 0;
-  std::uint64_t request_ns = 0;       // of the bursts since the last pause that did not count, while they were open
-  std::uint64_t idle_since_ns = 0;    // since when it is idle; 0: it is busy
-  std::uint64_t pause_credit_ns = 0;  // a pause up to this is host time (benefit.h)
-  std::uint64_t deadline_ns = 0;      // of a burst, counted from its beginning; 0: none
-  std::uint64_t seen_ns = 0;          // the time of the last decision
-  std::uint64_t waited_ns = 0;        // others were held for it
-  std::uint64_t others_ns = 0;        // others had work
-  std::uint64_t contended_ns = 0;     // it was open and contended
+  std::uint64_t request_ns = 0;        // of the bursts since the last pause that did not count, while they were open
+  std::uint64_t usual_request_ns = 0;  // a moving average of request_ns at the ends of requests; 0: unknown
+  std::uint64_t idle_since_ns = 0;     // since when it is idle; 0: it is busy
+  std::uint64_t pause_credit_ns = 0;   // a pause up to this is host time (benefit.h)
+  std::uint64_t deadline_ns = 0;       // of a burst, counted from its beginning; 0: none
+  std::uint64_t seen_ns = 0;           // the time of the last decision
+  std::uint64_t waited_ns = 0;         // others were held for it
+  std::uint64_t others_ns = 0;         // others had work
+  std::uint64_t contended_ns = 0;      // it was open and contended
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // between trials; 0: there is no answer yet
   std::uint64_t next_trial_ns = 0;
@@ -232,14 +259,15 @@ class BenefitSlot {
 };
 
 struct GroupMemory {
-  std::uint64_t turn_since_ns = 0;     // when its turn began; 0: it has none (turns.h)
-  std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
-  std::uint64_t open_since_ns = 0;     // busy and open since, also by the guard; 0: it is not (guard.h)
-  std::uint64_t starved_since_ns = 0;  // when its wait began, until it was open for a guard turn; 0: none
-  std::uint64_t had_ns = 0;            // open time since then, in openings that count
-  std::uint64_t guard_until_ns = 0;    // until when the guard keeps it open; 0: it does not
-  std::uint64_t urgent_ns = 0;         // laxity: the latest deadline of work that has no slack left; 0: none
-  bool urgent_busy = false;            // it had work at that decision
+  std::uint64_t turn_since_ns = 0;  // when its turn began; 0: it has none (turns.h)
+  std::uint64_t last_turn_ns = 0;   // when its last turn ended; before its first, when it was first seen
+  std::array<std::uint64_t, 2> turn_launches = {};  // in its turns in the blocks of the present pair (filling.h)
+  std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
+  std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none
+  std::uint64_t had_ns = 0;                         // open time since then, in openings that count
+  std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
+  std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
+  bool urgent_busy = false;     // it had work at that decision
   ShareMemory share = {};
   FairMemory fair = {};
   BenefitSlot benefit;

@@ -45,9 +45,11 @@ class Explainer {
   void AddDevice(const std::string& address, const History& history, std::uint64_t gpu_ns) {
     ExplainedDevice device{address, history.Since(context_.histories, from_ns_, {end_ns_, gpu_ns})};
     result_.observed_ns = std::max(result_.observed_ns, device.account.to_ns - device.account.from_ns);
+    const auto found = context_.registry.Devices().find(address);
+    const Device* const known = found == context_.registry.Devices().end() ? nullptr : found->second.get();
     for (const HeldTotal& total : device.account.causes)
       result_.causes.push_back(
-          {address, total, (total.reason.is_observed ? "observed only: " : "") + CauseText(total, context_)});
+          {address, total, (total.reason.is_observed ? "observed only: " : "") + CauseText(total, known, context_)});
     for (const HeldSpan& span : device.account.spans)
       result_.spans.push_back({address, span});
     result_.held_ns += Held(device.account);

@@ -7,6 +7,7 @@
 #include "daemon/registry/effective.h"
 #include "daemon/registry/process.h"
 #include "daemon/scheduler/benefit_words.h"
+#include "daemon/scheduler/filling_words.h"
 
 namespace xschedd {
 namespace {
@@ -41,7 +42,7 @@ std::string BenefitOfHolding(const Reason& reason, const ExplainContext& context
 
 std::string Limit(const policy::Settings& settings) {
   return settings.max_concurrent ? fmt::format("max_concurrent={}", *settings.max_concurrent)
-                                 : "max_concurrent is the vendor's";
+                                 : "max_concurrent is left to the daemon";
 }
 
 std::string Percent(std::uint64_t part, std::uint64_t whole) {
@@ -198,7 +199,7 @@ const std::string& CommandOf(const ClientIdentity& identity) {
   return identity.command.empty() ? identity.exe : identity.command;
 }
 
-std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
+std::string CauseText(const HeldTotal& total, const Device* device, const ExplainContext& context) {
   if (total.is_others) return "others: further clients and rules, which are counted together";
   const Reason& reason = total.reason;
   const policy::Settings& settings = context.config.policy;
@@ -213,7 +214,10 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
     case Why::kGang:
       return fmt::format("gang: {} was busy on another device that its group needs", who);
     case Why::kTurn:
-      return fmt::format("turns: it was the turn of {} ({}, turn_ms={})", who, Limit(settings), settings.turn_ms);
+      return fmt::format(
+          "turns: it was the turn of {} ({}, turn_ms={})", who,
+          settings.max_concurrent || device == nullptr ? Limit(settings) : FillingText(device->memory.filling),
+          settings.turn_ms);
     case Why::kShare:
       return fmt::format("share: it was ahead of its share, {} behind (share_slack_us={})", who,
                          settings.share_slack_us);

@@ -22,7 +22,8 @@ struct Subject {
 // The command line as far as it is known, else the executable.
 const std::string& CommandOf(const ClientIdentity& identity);
 
-std::string CauseText(const HeldTotal& total, const ExplainContext& context);
+// `device`: where it was held; null: it is unknown now.
+std::string CauseText(const HeldTotal& total, const Device* device, const ExplainContext& context);
 std::string SummaryOf(const Subject& subject, const Explanation& explanation);
 std::vector<Remedy> RemediesFor(const HeldTotal& total, const Subject& subject, const ExplainContext& context);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/scheduler/benefit_words.h"
+#include "daemon/scheduler/filling_words.h"
 
 namespace xschedd {
 namespace {
@@ -109,6 +110,11 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefi
                      policy::ModeText(after.trial), policy::SlowerPercent(compared.typical),
                      policy::SlowerPercent(compared.tail), policy::SlowerPercent(compared.whole), tolerance_percent,
                      compared.pairs, 100 * after.cost);
+}
+
+void Recorder::NoteFilling(const Device& device, const policy::FillingMemory& filling) {
+  if (device.memory.filling.settled == filling.settled) return;
+  SPDLOG_INFO("turns device={} \"{}\"", device.pci_address, FillingText(filling));
 }
 
 bool Recorder::IsSampleDue(std::uint64_t now_ns) {

@@ -47,6 +47,9 @@ class Recorder {
   void NoteBenefit(const Group& group, const policy::BenefitSlot& benefit, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 
+  // `filling`: from now on; the device's memory still has the one before.
+  static void NoteFilling(const Device& device, const policy::FillingMemory& filling);
+
   // ---- twice a second
   // True: call Sample now for each tracked client.
   bool IsSampleDue(std::uint64_t now_ns);

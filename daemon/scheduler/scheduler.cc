@@ -125,6 +125,7 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
     cluster.groups[i]->memory = decision.memory[i];
   }
   for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    Recorder::NoteFilling(*cluster.devices[i], decision.devices[i].filling);
     cluster.state.devices[i].memory = cluster.devices[i]->memory = decision.devices[i];
     queue_.SetDue(*cluster.devices[i], decision.next_decision_ns);
   }

@@ -22,16 +22,16 @@ TEST_CASE("slices: every case") {
     SliceCase of;
     std::uint32_t us;
   } cases[] = {
-      {{.can_be_held = true, .takes_turns = true, .somebody_can_be = true}, kShortSliceUs},
-      {{.can_be_held = true, .takes_turns = false, .somebody_can_be = true}, 0},
-      {{.can_be_held = false, .takes_turns = false, .somebody_can_be = true}, kLongSliceUs},
-      {{.can_be_held = false, .takes_turns = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
-      {{.can_be_held = false, .takes_turns = false, .somebody_can_be = false}, 0},
-      {{.can_be_held = false, .takes_turns = false, .lets_others_run = true}, kLongSliceUs},
-      {{.can_be_held = true, .takes_turns = false, .lets_others_run = true}, 0},
+      {{.can_be_held = true, .is_alone_in_turn = true, .somebody_can_be = true}, kShortSliceUs},
+      {{.can_be_held = true, .is_alone_in_turn = false, .somebody_can_be = true}, 0},
+      {{.can_be_held = false, .is_alone_in_turn = false, .somebody_can_be = true}, kLongSliceUs},
+      {{.can_be_held = false, .is_alone_in_turn = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
+      {{.can_be_held = false, .is_alone_in_turn = false, .somebody_can_be = false}, 0},
+      {{.can_be_held = false, .is_alone_in_turn = false, .lets_others_run = true}, kLongSliceUs},
+      {{.can_be_held = true, .is_alone_in_turn = false, .lets_others_run = true}, 0},
       {{.beside_us = 500}, 500},
       {{.beside_us = 0}, 0},
-      {{.beside_us = 1'000, .can_be_held = true, .takes_turns = true, .somebody_can_be = true}, 1'000},
+      {{.beside_us = 1'000, .can_be_held = true, .is_alone_in_turn = true, .somebody_can_be = true}, 1'000},
   };
   for (auto [of, us] : cases) {
     for (const bool tracked : {true, false})

@@ -1,0 +1,108 @@
+// How many groups have their turn at a time, where that is left to the daemon (filling.h): what it needs to know of
+// groups and tenants. Thread rule: arbiter.h.
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/policy/arbiter.h"
+
+namespace xschedd::policy {
+
+// The only device of a group's clients; kNobody: it has several, or none.
+std::uint32_t Arbiter::OnlyDeviceOf(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  if (tenants.empty()) return kNobody;
+  const std::uint32_t first = state_->tenants[tenants.front()].device;
+  const bool is_only =
+      std::all_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) { return state_->tenants[i].device == first; });
+  return is_only ? first : kNobody;
+}
+
+void Arbiter::CountLaunches(std::uint32_t group) {
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next.turn_launches = before.turn_launches;
+  const std::uint32_t only = OnlyDeviceOf(group);
+  if (before.turn_since_ns == 0 || only == kNobody || !devices_[only].counted) return;
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    next.turn_launches[*devices_[only].counted] += state_->tenants[i].launched;
+}
+
+// How many groups have their turn at a time, on each device.
+void Arbiter::FindLimits() {
+  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
+    if (!devices_[i].is_limit_free) continue;
+    FillingMemory& memory = decision_->devices[i].filling;
+    if (filling_.IsPairOver(memory)) filling_.EndPair(memory, FasterIn(i));
+    if (filling_.IsDue(memory)) {
+      filling_.Begin(memory);
+      for (std::uint32_t group = 0; group < groups_.size(); ++group)
+        if (OnlyDeviceOf(group) == i) decision_->memory[group].turn_launches = {};
+    }
+    devices_[i].limit = Filling::AtATime(memory);
+  }
+}
+
+// Filling::EndPair's ratio. As a sum of whole numbers: that does not depend on the order of the groups.
+std::optional<double> Arbiter::FasterIn(std::uint32_t device) const {
+  constexpr double kParts = 1e6;
+  const auto& [usual_ns, trial_ns] = decision_->devices[device].filling.counted_ns;
+  std::int64_t sum = 0;
+  std::int64_t count = 0;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const auto& [usual, trial] = decision_->memory[group].turn_launches;
+    if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) continue;
+    const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
+      return static_cast<double>(launches) / static_cast<double>(ns);
+    };
+    sum += std::llround(kParts * std::log(rate(trial, trial_ns) / rate(usual, usual_ns)));
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return static_cast<double>(sum) / (kParts * static_cast<double>(count));
+}
+
+// Which groups take turns on each device, and how many of them at a time the more important ones tolerate.
+void Arbiter::FindTakers() {
+  for (DeviceView& device : devices_)
+    device.takers.most = holders_.Measures() ? Filling::kMostAtATime : 1;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (state_->groups[group].hold) continue;
+    for (const std::uint32_t i : roster_.TenantsOf(group)) {
+      const Tenant& tenant = state_->tenants[i];
+      DeviceView& device = devices_[tenant.device];
+      if (!device.is_limit_free) continue;
+      if (HasOthersBelow(tenant) && !IsAway(tenant))
+        device.takers.most = std::min(device.takers.most, MostBelow(group));
+      if (!TakesTurns(i) || !IsRecent(tenant)) continue;
+      const Rank& rank = groups_[group].rank;
+      if (rank > device.takers_rank) {
+        device.takers_rank = rank;
+        device.takers.count = 0;
+        device.takers.who = 0;
+      } else if (rank < device.takers_rank || device.last_taker == group) {
+        continue;
+      }
+      device.last_taker = group;
+      ++device.takers.count;
+      device.takers.who += HashOf(state_->groups[group].id);
+    }
+  }
+}
+
+std::uint32_t Arbiter::MostBelow(std::uint32_t group) const {
+  if (!holders_.Measures(group)) return 1;
+  const BenefitMemory& benefit = *decision_->memory[group].benefit;
+  return Filling::MostAtATime(state_->settings.tolerance_percent,
+                              std::max(benefit.usual_request_ns, benefit.request_ns));
+}
+
+void Arbiter::NoteFilling() {
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    DeviceView& device = devices_[i];
+    if (!device.is_limit_free) continue;
+    device.takers.compete = device.groups_in_turn > 1 || (device.groups_in_turn == 1 && device.awaited);
+    filling_.Note(decision_->devices[i].filling, device.takers, decision_->next_decision_ns);
+  }
+}
+
+}  // namespace xschedd::policy

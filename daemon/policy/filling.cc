@@ -1,0 +1,131 @@
+#include "daemon/policy/filling.h"
+
+#include <cmath>
+#include <utility>
+
+namespace xschedd::policy {
+namespace {
+
+void Forget(FillingMemory& memory) {
+  memory.place = 0;
+  memory.pairs = 0;
+  memory.mean = memory.variance = 0;
+}
+
+// The number that the pairs so far ask for; nullopt: not clear yet.
+std::optional<std::uint32_t> Verdict(const FillingMemory& memory) {
+  if (memory.pairs < Filling::kFewestPairs) return std::nullopt;
+  const auto [fewer, more] = std::minmax(memory.settled, memory.trial);
+  const bool is_in_force = memory.settled == more;
+  const double gain = is_in_force ? -memory.mean : memory.mean;
+  const double worth = std::log1p((is_in_force ? Filling::kStillWorthPercent : Filling::kWorthPercent) / 100);
+  const double error = std::sqrt(memory.variance / memory.pairs);
+  if (memory.pairs < Filling::kPairs && std::abs(gain - worth) < 2 * error) return std::nullopt;
+  return gain > worth ? more : fewer;
+}
+
+}  // namespace
+
+std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_t request_ns) {
+  const std::uint64_t more = std::min<std::uint64_t>(request_ns, kNsPerS) * tolerance_percent / 100 / kAnotherNs;
+  return 1 + static_cast<std::uint32_t>(std::min<std::uint64_t>(more, kMostAtATime - 1));
+}
+
+std::uint64_t Filling::BlockNs(const FillingMemory& memory) const {
+  return kSettleNs + std::clamp(kCycles * memory.groups * turn_ns_, kShortestBlockNs, kLongestBlockNs);
+}
+
+std::optional<std::size_t> Filling::Advance(FillingMemory& memory) const {
+  const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
+  memory.seen_ns = now_ns_;
+  if (!memory.competed) return std::nullopt;
+  if (memory.place == 0) {
+    memory.left_ns -= std::min(passed, memory.left_ns);
+    return std::nullopt;
+  }
+  const bool counts = memory.block_ns >= kSettleNs;
+  const std::size_t sum = memory.is_trial ? 1 : 0;
+  memory.block_ns += passed;
+  if (counts) memory.counted_ns[sum] += passed;
+  if (memory.block_ns >= BlockNs(memory)) {
+    memory.block_ns = 0;
+    memory.is_trial = !memory.is_trial;
+    ++memory.place;
+  }
+  return counts ? std::optional(sum) : std::nullopt;
+}
+
+bool Filling::IsPairOver(const FillingMemory& memory) const {
+  return memory.place > 2;
+}
+
+void Filling::EndPair(FillingMemory& memory, std::optional<double> ratio) const {
+  memory.place = 0;
+  if (!ratio) {
+    memory.left_ns = kShortestWaitNs;
+    return;
+  }
+  ++memory.pairs;
+  const auto weight = 1.0F / static_cast<float>(memory.pairs);
+  const float away = static_cast<float>(*ratio) - memory.mean;
+  memory.mean += weight * away;
+  memory.variance += weight * (away * (static_cast<float>(*ratio) - memory.mean) - memory.variance);
+  const std::optional<std::uint32_t> answer = Verdict(memory);
+  if (!answer) return;
+  const bool changes = *answer != memory.settled;
+  memory.gain = memory.trial > memory.settled ? memory.mean : -memory.mean;
+  memory.gain_of = std::max(memory.trial, memory.settled);
+  memory.wait_ns = changes ? kFirstWaitNs : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
+  memory.left_ns = memory.wait_ns;
+  memory.settled = *answer;
+  Forget(memory);
+}
+
+// 0: there is none.
+std::uint32_t Filling::NextTrial(const FillingMemory& memory) {
+  if (memory.pairs != 0) return memory.trial;
+  const std::uint32_t most = std::min(memory.most, memory.groups);
+  const bool can_be_more = memory.settled < most;
+  const bool can_be_fewer = memory.settled > 1 && memory.settled <= most;
+  const bool was_more = memory.trial > memory.settled;
+  if (can_be_more && (!can_be_fewer || !was_more)) return memory.settled + 1;
+  return can_be_fewer ? memory.settled - 1 : 0;
+}
+
+bool Filling::IsDue(const FillingMemory& memory) const {
+  return memory.place == 0 && memory.competed && memory.left_ns == 0 && NextTrial(memory) != 0;
+}
+
+// The number in force and the trial come first alternately.
+void Filling::Begin(FillingMemory& memory) const {
+  memory.trial = NextTrial(memory);
+  memory.place = 1;
+  memory.is_trial = memory.pairs % 2 != 0;
+  memory.block_ns = 0;
+  memory.counted_ns = {};
+}
+
+void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const {
+  // None while those above let all run, if only to try that (benefit.h): what was counted so far stays.
+  memory.competed = takers.compete;
+  if (takers.count == 0) return;
+  const bool searches = memory.place != 0 || memory.pairs != 0;
+  if (takers.who != memory.who || (searches && std::max(memory.settled, memory.trial) > takers.most)) {
+    memory.left_ns = searches ? kInterruptedNs : std::clamp(memory.left_ns, kFirstWaitNs, kInterruptedNs);
+    Forget(memory);
+  }
+  memory.who = takers.who;
+  memory.groups = takers.count;
+  memory.most = takers.most;
+  if (!takers.compete) return;
+  std::uint64_t left_ns = memory.left_ns;
+  if (memory.place != 0) {
+    const std::uint64_t end_ns = memory.block_ns < kSettleNs ? kSettleNs : BlockNs(memory);
+    left_ns = end_ns - std::min(end_ns, memory.block_ns);
+  } else if (NextTrial(memory) == 0) {
+    return;
+  }
+  next_decision_ns = std::min(next_decision_ns, now_ns_ + std::max<std::uint64_t>(left_ns, kNsPerMs));
+}
+
+}  // namespace xschedd::policy

@@ -1,0 +1,90 @@
+// How many groups have their turn at a time on a device where that is left to the daemon: as few as fill it. A program
+// that is bound by its host leaves the device idle for much of its turn, and two of them side by side get on nearly as
+// fast as each alone. Two that fill it get on more slowly side by side, for the context switches.
+//
+//   - One at a time, until trials show that with more at a time they get on faster, by at least kWorthPercent. What
+//     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
+//     such a program the device idles as well (docs/explanation/shim.md, GPU time).
+//   - A block is kCycles turns for each of the groups, and at least kShortestBlockNs. A pair is two neighbouring ones,
+//     with the number in force and with one more or one fewer. Each group gives a logarithm of a ratio, and a pair
+//     their mean, so that what some lose counts as much as what others gain. Pairs follow one another until the verdict
+//     is clear, kPairs at most.
+//   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
+//     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
+//     which groups take turns. If other groups come during a search, it begins anew after kInterruptedNs, so that
+//     groups that come and go cost a bounded part in trials.
+//   - Each further group at a time delays a more important one by kAnotherNs: its work in flight has to end, and the
+//     device switches. So there are no more than the tolerance of the important one's requests allows (MostAtATime).
+//   - Groups on several devices have turns like others, but do not count: they may wait for their other devices.
+//
+// By lying about its launches a client can only bring about that several have their turn at a time, within that bound.
+// Thread rule: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd::policy {
+
+class Filling {
+ public:
+  static constexpr std::uint32_t kMostAtATime = 8;
+  static constexpr std::uint32_t kCycles = 2;
+  static constexpr std::uint32_t kFewestPairs = 4;
+  static constexpr std::uint32_t kPairs = 12;
+  static constexpr double kWorthPercent = 10;
+  static constexpr double kStillWorthPercent = 5;  // of one that is in force
+  static constexpr std::uint64_t kFirstWaitNs = kNsPerS;
+  static constexpr std::uint64_t kShortestWaitNs = 4 * kNsPerS;
+  static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
+  static constexpr std::uint64_t kInterruptedNs = 10 * kNsPerS;
+  static constexpr std::uint64_t kShortestBlockNs = 400 * kNsPerMs;
+  static constexpr std::uint64_t kLongestBlockNs = 4 * kNsPerS;
+  static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;  // of a block, not counted: clients change their slices
+  // On an H100 (driver 580.159.04) requests waited 0.2 ms longer with two groups in turn than with one
+  // (docs/explanation/performance.md).
+  static constexpr std::uint64_t kAnotherNs = 200 * kNsPerUs;
+
+  Filling() = default;
+  Filling(std::uint32_t turn_ms, std::uint64_t now_ns) : turn_ns_(turn_ms * kNsPerMs), now_ns_(now_ns) {}
+
+  // The groups that take turns on a device.
+  struct Takers {
+    std::uint32_t count = 0;  // of the highest rank of those with recent work
+    std::uint64_t who = 0;    // a hash of their ids
+    std::uint32_t most = 1;   // at a time, by the tolerance of those above (MostAtATime)
+    bool compete = false;     // more than one has work, and one is open
+  };
+
+  // 1. Before admission: accounts for the time since the last decision. Returns in which of
+  // GroupMemory::turn_launches the launches since then belong, if in any.
+  std::optional<std::size_t> Advance(FillingMemory& memory) const;
+  // 2. Whether both blocks of a pair are over: `ratio` is the mean over the groups of the logarithm of their launches
+  // in the trial block by those in the other, in equal times; nullopt: no group had launches in both.
+  bool IsPairOver(const FillingMemory& memory) const;
+  void EndPair(FillingMemory& memory, std::optional<double> ratio) const;
+  // 3. Whether a pair is due, which Begin begins. The groups' turn_launches must be 0 then.
+  bool IsDue(const FillingMemory& memory) const;
+  void Begin(FillingMemory& memory) const;
+  // 4. How many groups have their turn at a time now.
+  static std::uint32_t AtATime(const FillingMemory& memory) {
+    return memory.place != 0 && memory.is_trial ? memory.trial : std::min(memory.settled, memory.most);
+  }
+  // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
+  void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
+
+  // How many there may be at a time below a group whose requests take `request_ns`.
+  static std::uint32_t MostAtATime(std::uint32_t tolerance_percent, std::uint64_t request_ns);
+
+ private:
+  std::uint64_t BlockNs(const FillingMemory& memory) const;
+  static std::uint32_t NextTrial(const FillingMemory& memory);
+
+  std::uint64_t turn_ns_ = 0;
+  std::uint64_t now_ns_ = 0;
+};
+
+}  // namespace xschedd::policy

@@ -1,0 +1,234 @@
+// How many groups have their turn at a time: loops on a modelled device, below an important program that holds them.
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "daemon/policy/filling.h"
+#include "tests/unit/daemon/policy_world.h"
+
+namespace xschedd::policy {
+namespace {
+
+using namespace test;
+
+struct Work {
+  // Of each loop: the part of the device that it uses while it has the device to itself.
+  std::vector<double> loops;
+  double request_ms = 10;  // of the important program
+  double pause_ms = 10;
+  double switches = 0.1;  // the part of the device that is lost while several loops run side by side
+  double noise = 0.1;     // standard deviation of what a loop launches between two decisions
+};
+
+// Loops that always have work, below a program with requests that others beside it slow down. Virtual time.
+class LoopsBelow {
+ public:
+  explicit LoopsBelow(const Work& work, std::uint32_t seed = 1) : work_(work), random_(seed), world_(1, 1) {
+    world_.state.settings.tolerance_percent = 5;
+    world_.state.settings.guard_ms_per_s = 10;
+    world_.state.settings.linger_us = 200;
+    world_.Add(1, 10, 0, false);
+    for (std::size_t i = 0; i < work.loops.size(); ++i)
+      world_.Add(2 + i, 0, 0, true);
+    Decide();
+  }
+
+  void Run(double seconds) {
+    const auto end_ns = now_ns_ + static_cast<std::uint64_t>(seconds * kNsPerS);
+    while (now_ns_ < end_ns) {
+      const std::uint64_t next_ns = std::min({decision_.next_decision_ns, important_ns_, end_ns});
+      Progress(next_ns - now_ns_);
+      now_ns_ = next_ns;
+      if (now_ns_ == important_ns_) Turn();
+      Decide();
+    }
+  }
+
+  State& Of() { return world_.state; }
+  void SetLoops(const std::vector<double>& loops) { work_.loops = loops; }
+  std::uint32_t Settled() const { return world_.state.devices[0].memory.filling.settled; }
+  std::uint32_t Changes() const { return changes_; }
+  // Of the time in which several loops had work and were not held for the important one: in a trial that was not kept.
+  double TrialPart() const {
+    return competing_ns_ == 0 ? 0 : static_cast<double>(trial_ns_) / static_cast<double>(competing_ns_);
+  }
+  void ForgetTimes() { competing_ns_ = trial_ns_ = 0; }
+
+ private:
+  // The important program begins or ends a request.
+  void Turn() {
+    Tenant& important = world_.state.tenants[0];
+    important.busy = !important.busy;
+    (important.busy ? important.busy_since_ns : important.idle_since_ns) = now_ns_;
+    important_ns_ = now_ns_ + static_cast<std::uint64_t>((important.busy ? work_.request_ms : work_.pause_ms) * 1e6);
+  }
+
+  bool IsOpen(std::size_t loop) const { return !decision_.gates[1 + loop].held; }
+
+  void Progress(std::uint64_t passed_ns) {
+    const double passed_ms = static_cast<double>(passed_ns) / 1e6;
+    double demand = 0;
+    std::size_t open = 0;
+    for (std::size_t i = 0; i < work_.loops.size(); ++i) {
+      if (!IsOpen(i)) continue;
+      demand += work_.loops[i];
+      ++open;
+    }
+    const double capacity = open > 1 ? 1 - work_.switches : 1;
+    const double speed = demand > capacity ? capacity / demand : 1;
+    for (std::size_t i = 0; i < work_.loops.size(); ++i) {
+      if (!IsOpen(i)) continue;
+      made_[i] += 20 * passed_ms * speed * std::exp(work_.noise * normal_(random_));
+      const double whole = std::floor(made_[i]);
+      made_[i] -= whole;
+      world_.state.tenants[1 + i].launched = static_cast<std::uint64_t>(whole);
+    }
+    if (world_.state.tenants[0].busy)
+      world_.state.tenants[0].launched = static_cast<std::uint64_t>(10 * passed_ms * (open == 0 ? 1 : 0.6));
+    if (open == 0) return;
+    const FillingMemory& filling = world_.state.devices[0].memory.filling;
+    competing_ns_ += passed_ns;
+    if (filling.place != 0 && filling.is_trial) trial_ns_ += passed_ns;
+  }
+
+  void Decide() {
+    const std::uint32_t before = Settled();
+    decision_ = world_.At(now_ns_);
+    if (Settled() != before) ++changes_;
+  }
+
+  Work work_;
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+  World world_;
+  Decision decision_;
+  std::uint64_t now_ns_ = kNow;
+  std::uint64_t important_ns_ = kNow + kNsPerMs;
+  std::vector<double> made_ = std::vector<double>(16);
+  std::uint32_t changes_ = 0;
+  std::uint64_t competing_ns_ = 0;
+  std::uint64_t trial_ns_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("filling: as few groups at a time as fill the device") {
+  struct Row {
+    const char* name;
+    Work work;
+    std::uint32_t settled;
+  };
+  const Row rows[] = {
+      {"two that leave most of it idle", {{0.4, 0.4}}, 2},
+      {"two that fill it", {{1, 1}}, 1},
+      {"two that nearly fill it", {{0.9, 0.9}}, 1},
+      {"three, of which two fill it", {{0.5, 0.5, 0.5}}, 2},
+      {"five small ones below long requests", {{0.15, 0.15, 0.15, 0.15, 0.15}, 40, 40}, 5},
+      {"five small ones below requests that one more delays by 4 %", {{0.15, 0.15, 0.15, 0.15, 0.15}, 5}, 2},
+      {"two that leave it idle, below requests that one more would delay by a tenth", {{0.4, 0.4}, 2}, 1},
+      {"one that fills it and one that does not", {{1, 0.3}}, 2},
+      {"one", {{0.4}}, 1},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    for (std::uint32_t seed = 1; seed <= Seeds(20); ++seed) {
+      INFO("seed " << seed);
+      LoopsBelow device(row.work, seed);
+      device.Run(90);
+      CHECK(device.Settled() == row.settled);
+    }
+  }
+}
+
+TEST_CASE("filling: at most once in a few seconds something else, and trials become rare") {
+  for (const double noise : {0.1, 0.5}) {
+    for (std::uint32_t seed = 1; seed <= Seeds(20); ++seed) {
+      INFO("noise " << noise << ", seed " << seed);
+      LoopsBelow fills({.loops = {1, 1}, .noise = noise}, seed);
+      fills.Run(300);
+      CHECK(fills.TrialPart() < 0.1);
+      fills.ForgetTimes();
+      fills.Run(600);
+      CHECK(fills.TrialPart() < 0.04);
+      CHECK(fills.Settled() == 1);
+      CHECK(fills.Changes() <= 2);
+    }
+  }
+}
+
+TEST_CASE("filling: what is known is given up once the groups have changed") {
+  LoopsBelow device({.loops = {0.4, 0.4}});
+  device.Run(60);
+  REQUIRE(device.Settled() == 2);
+  device.SetLoops({1, 1});
+  device.Run(120);
+  CHECK(device.Settled() == 1);
+  device.SetLoops({0.4, 0.4});
+  device.Run(200);
+  CHECK(device.Settled() == 2);
+}
+
+TEST_CASE("filling: only where the number is left to the daemon and the important program tolerates it") {
+  const Work work{.loops = {0.4, 0.4}};
+  LoopsBelow device(work);
+  SECTION("a number is set") {
+    device.Of().settings.max_concurrent = 1;
+  }
+  SECTION("others are always held") {
+    device.Of().settings.tolerance_percent = 0;
+  }
+  SECTION("a strict group") {
+    device.Of().groups[0].strict = true;
+  }
+  SECTION("equals are kept to shares") {
+    device.Of().groups[1].weight = 3 * kWeightDefault;
+  }
+  SECTION("another policy") {
+    device.Of().settings.name = Name::kFair;
+  }
+  device.Run(60);
+  CHECK(device.Settled() == 1);
+  CHECK(device.TrialPart() == 0);
+}
+
+TEST_CASE("filling: shorter requests leave one at a time, and longer ones bring back what is known") {
+  LoopsBelow device({.loops = {0.4, 0.4}});
+  device.Run(60);
+  REQUIRE(device.Settled() == 2);
+  const auto at_a_time = [&] {  // outside trials
+    const FillingMemory& filling = device.Of().devices[0].memory.filling;
+    return std::min(filling.settled, filling.most);
+  };
+  CHECK(at_a_time() == 2);
+  device.Of().settings.tolerance_percent = 1;
+  device.Run(5);
+  CHECK(at_a_time() == 1);
+  device.Of().settings.tolerance_percent = 5;
+  device.Run(5);
+  CHECK(at_a_time() == 2);
+}
+
+TEST_CASE("filling: how many at a time requests of a length tolerate") {
+  CHECK(Filling::MostAtATime(5, 0) == 1);
+  CHECK(Filling::MostAtATime(5, 3'999'999) == 1);
+  CHECK(Filling::MostAtATime(5, 4'000'000) == 2);
+  CHECK(Filling::MostAtATime(5, 10'000'000) == 3);
+  CHECK(Filling::MostAtATime(5, kNever) == Filling::kMostAtATime);
+  CHECK(Filling::MostAtATime(0, kNever) == 1);
+}
+
+TEST_CASE("filling: short slices only while one at a time has its turn") {
+  LoopsBelow device({.loops = {0.4, 0.4}});
+  const auto slices = [&] {
+    const Decision decision = Decide(device.Of(), kNow + 3600 * kNsPerS);
+    return std::vector{decision.gates[1].slice_us, decision.gates[2].slice_us};
+  };
+  device.Run(0.5);
+  CHECK(slices() == std::vector{200u, 200u});
+  device.Run(60);
+  for (int i = 0; i < 100 && Filling::AtATime(device.Of().devices[0].memory.filling) != 2; ++i)
+    device.Run(0.1);
+  CHECK(slices() == std::vector{0u, 0u});
+}
+
+}  // namespace xschedd::policy
