@@ -92,8 +92,7 @@ void Arbiter::FindTakers() {
 std::uint32_t Arbiter::MostBelow(std::uint32_t group) const {
   if (!holders_.Measures(group)) return 1;
   const BenefitMemory& benefit = *decision_->memory[group].benefit;
-  return Filling::MostAtATime(state_->settings.tolerance_percent,
-                              std::max(benefit.usual_request_ns, benefit.request_ns));
+  return Filling::MostAtATime(state_->settings.tolerance_percent, std::max(benefit.usual_spell_ns, benefit.spell_ns));
 }
 
 void Arbiter::NoteFilling() {

@@ -28,7 +28,7 @@ constexpr double kClearNs = 10 * kNsPerMs;
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
-// A request weighs 1/this in the average length of requests.
+// A spell weighs 1/this in the average length of spells.
 constexpr std::uint64_t kUsualPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
@@ -135,8 +135,8 @@ void Average(float& mean, float& variance, float value, float weight) {
 
 }  // namespace
 
-Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
-    : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
+Benefit::Benefit(std::uint32_t tolerance_percent, std::uint32_t linger_us, std::uint64_t now_ns)
+    : tolerance_percent_(tolerance_percent), linger_ns_(linger_us * kNsPerUs), now_ns_(now_ns) {}
 
 double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeldWide) return std::log1p(tolerance_percent_ / 100.0);
@@ -235,13 +235,17 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const bool skips = memory.skips || memory.skips_request || now_ns_ <= memory.settles_until_ns;
   Block& block = skips ? unused : memory.block;
   const bool tries = memory.place != 0 && memory.mode != Mode::kHeld;
-  if (work.busy && memory.idle_since_ns != 0) CountPause(memory, block);
+  if (work.busy && memory.idle_since_ns != 0) {
+    if (now_ns_ - memory.idle_since_ns > linger_ns_) EndSpell(memory);
+    CountPause(memory, block);
+  }
   block.launches += work.launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
     block.busy_ns += passed;
     memory.burst_ns += passed;
     memory.request_ns += passed;
+    memory.spell_ns += passed;
     if (memory.waits.now) block.waits_ns += passed;
     if (memory.contended) {
       block.contended_ns += passed;
@@ -285,15 +289,18 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   if (is_over) NoteRequest(memory.waits, memory.idle_since_ns, now_ns_);
   memory.idle_since_ns = 0;
   if (is_over) {
-    const std::uint64_t before = memory.usual_request_ns;
-    memory.usual_request_ns =
-        before == 0 ? memory.request_ns : before - before / kUsualPart + memory.request_ns / kUsualPart;
     memory.request_ns = 0;
     memory.skips_request = false;
     return;
   }
   memory.pause_credit_ns -= pause_ns;
   if (block.bursts != 0) block.busy_ns += pause_ns;
+}
+
+void Benefit::EndSpell(BenefitMemory& memory) {
+  const std::uint64_t before = memory.usual_spell_ns;
+  memory.usual_spell_ns = before == 0 ? memory.spell_ns : before - before / kUsualPart + memory.spell_ns / kUsualPart;
+  memory.spell_ns = 0;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {

@@ -89,8 +89,9 @@ class Benefit {
   Benefit() = default;
   // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.
   static bool IsLowerBound(double ratio);
-  // `tolerance_percent`: how much slower the group may be beside one other; 0: others are always held.
-  Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
+  // `tolerance_percent`: how much slower the group may be beside one other; 0: others are always held. `linger_us`:
+  // after that time in a pause others are let in.
+  Benefit(std::uint32_t tolerance_percent, std::uint32_t linger_us, std::uint64_t now_ns);
 
   bool Measures() const { return tolerance_percent_ != 0; }
 
@@ -117,6 +118,7 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
+  static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
   void EndBlock(BenefitMemory& memory) const;
@@ -135,6 +137,7 @@ class Benefit {
   double ToleranceOf(const BenefitMemory& memory, Mode mode) const;
 
   std::uint32_t tolerance_percent_ = 0;
+  std::uint64_t linger_ns_ = 0;
   std::uint64_t now_ns_ = 0;
 };
 

@@ -26,8 +26,8 @@ std::optional<std::uint32_t> Verdict(const FillingMemory& memory) {
 
 }  // namespace
 
-std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_t request_ns) {
-  const std::uint64_t more = std::min<std::uint64_t>(request_ns, kNsPerS) * tolerance_percent / 100 / kAnotherNs;
+std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_t spell_ns) {
+  const std::uint64_t more = std::min<std::uint64_t>(spell_ns, kNsPerS) * tolerance_percent / 100 / kAnotherNs;
   return 1 + static_cast<std::uint32_t>(std::min<std::uint64_t>(more, kMostAtATime - 1));
 }
 
@@ -106,11 +106,16 @@ void Filling::Begin(FillingMemory& memory) const {
 }
 
 void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const {
-  // None while those above let all run, if only to try that (benefit.h): what was counted so far stays.
+  memory.competed = false;
+  if (takers.who != memory.others) {
+    memory.others = takers.who;
+    memory.others_since_ns = now_ns_;
+  }
+  const bool are_others = takers.who != memory.who;
+  if (are_others && (takers.count == 0 || now_ns_ - memory.others_since_ns < kOthersLastNs)) return;
   memory.competed = takers.compete;
-  if (takers.count == 0) return;
   const bool searches = memory.place != 0 || memory.pairs != 0;
-  if (takers.who != memory.who || (searches && std::max(memory.settled, memory.trial) > takers.most)) {
+  if (are_others || (searches && std::max(memory.settled, memory.trial) > takers.most)) {
     memory.left_ns = searches ? kInterruptedNs : std::clamp(memory.left_ns, kFirstWaitNs, kInterruptedNs);
     Forget(memory);
   }

@@ -11,10 +11,14 @@
 //     is clear, kPairs at most.
 //   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
 //     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
-//     which groups take turns. If other groups come during a search, it begins anew after kInterruptedNs, so that
-//     groups that come and go cost a bounded part in trials.
-//   - Each further group at a time delays a more important one by kAnotherNs: its work in flight has to end, and the
-//     device switches. So there are no more than the tolerance of the important one's requests allows (MostAtATime).
+//     which groups take turns.
+//   - Other groups count once they have taken turns for kOthersLastNs: a group that tries something (benefit.h) changes
+//     who takes turns for a moment. If they come during a search, it begins anew after kInterruptedNs, so that groups
+//     that come and go cost a bounded part in trials.
+//   - Each further group at a time delays a more important one by kAnotherNs whenever that one has work after a pause
+//   in
+//     which they were let in: their work in flight has to end, and the device switches. So there are no more at a time
+//     than its tolerance allows (MostAtATime).
 //   - Groups on several devices have turns like others, but do not count: they may wait for their other devices.
 //
 // By lying about its launches a client can only bring about that several have their turn at a time, within that bound.
@@ -40,6 +44,7 @@ class Filling {
   static constexpr std::uint64_t kFirstWaitNs = kNsPerS;
   static constexpr std::uint64_t kShortestWaitNs = 4 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
+  static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kInterruptedNs = 10 * kNsPerS;
   static constexpr std::uint64_t kShortestBlockNs = 400 * kNsPerMs;
   static constexpr std::uint64_t kLongestBlockNs = 4 * kNsPerS;
@@ -76,8 +81,9 @@ class Filling {
   // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
   void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
 
-  // How many there may be at a time below a group whose requests take `request_ns`.
-  static std::uint32_t MostAtATime(std::uint32_t tolerance_percent, std::uint64_t request_ns);
+  // How many there may be at a time below a group that works for `spell_ns` between two pauses in which they are let
+  // in.
+  static std::uint32_t MostAtATime(std::uint32_t tolerance_percent, std::uint64_t spell_ns);
 
  private:
   std::uint64_t BlockNs(const FillingMemory& memory) const;

@@ -16,8 +16,8 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   decision_ = &decision;
   now_ns_ = now_ns;
   measures_ = measures;
-  benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
-  strict_ = Benefit(0, now_ns);
+  benefit_ = Benefit(state.settings.tolerance_percent, state.settings.linger_us, now_ns);
+  strict_ = Benefit(0, state.settings.linger_us, now_ns);
   tracked_.clear();
   due_.clear();
   trying_.clear();

@@ -50,6 +50,8 @@ struct FillingMemory {
   // above allows, and whether more than one had work.
   std::uint32_t groups = 0;
   std::uint64_t who = 0;
+  std::uint64_t others = 0;  // which take turns now, and since when
+  std::uint64_t others_since_ns = 0;
   std::uint32_t most = 1;
   bool competed = false;
   std::uint64_t seen_ns = 0;  // the time of the last decision
@@ -191,15 +193,16 @@ struct BenefitMemory {
   std::uint64_t settles_until_ns = 0;  // work until then is in no block
   std::uint64_t burst_ns = 0;          // of the current burst, while it was open
   std::uint64_t burst_launches = 0;
-  std::uint64_t request_ns = 0;        // of the bursts since the last pause that did not count, while they were open
-  std::uint64_t usual_request_ns = 0;  // a moving average of request_ns at the ends of requests; 0: unknown
-  std::uint64_t idle_since_ns = 0;     // since when it is idle; 0: it is busy
-  std::uint64_t pause_credit_ns = 0;   // a pause up to this is host time (benefit.h)
-  std::uint64_t deadline_ns = 0;       // of a burst, counted from its beginning; 0: none
-  std::uint64_t seen_ns = 0;           // the time of the last decision
-  std::uint64_t waited_ns = 0;         // others were held for it
-  std::uint64_t others_ns = 0;         // others had work
-  std::uint64_t contended_ns = 0;      // it was open and contended
+  std::uint64_t request_ns = 0;       // of the bursts since the last pause that did not count, while they were open
+  std::uint64_t spell_ns = 0;         // open, since the last pause in which others were let in
+  std::uint64_t usual_spell_ns = 0;   // a moving average of such times; 0: unknown
+  std::uint64_t idle_since_ns = 0;    // since when it is idle; 0: it is busy
+  std::uint64_t pause_credit_ns = 0;  // a pause up to this is host time (benefit.h)
+  std::uint64_t deadline_ns = 0;      // of a burst, counted from its beginning; 0: none
+  std::uint64_t seen_ns = 0;          // the time of the last decision
+  std::uint64_t waited_ns = 0;        // others were held for it
+  std::uint64_t others_ns = 0;        // others had work
+  std::uint64_t contended_ns = 0;     // it was open and contended
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // between trials; 0: there is no answer yet
   std::uint64_t next_trial_ns = 0;

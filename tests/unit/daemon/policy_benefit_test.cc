@@ -398,7 +398,7 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   std::uint64_t next_decision = kNever;
   const auto at = [&](std::uint64_t ms, std::uint64_t launched, bool busy) {
     now += ms * kNsPerMs;
-    const Benefit benefit(5, now);
+    const Benefit benefit(5, 200, now);
     benefit.Advance(memory, {.launched = launched, .busy = busy, .contended = true});
     if (benefit.IsDue(memory)) benefit.Begin(memory);
     benefit.Note(memory, busy, next_decision);
@@ -446,7 +446,7 @@ TEST_CASE("checks of a block are at least 1 ms apart") {
   // A new burst begins in a block that is long enough.
   memory.block.busy_ns = kNsPerS;
   std::uint64_t next_decision_ns = kNever;
-  Benefit(5, kNow).Note(memory, true, next_decision_ns);
+  Benefit(5, 200, kNow).Note(memory, true, next_decision_ns);
   CHECK(next_decision_ns >= kNow + kNsPerMs);
 }
 

@@ -18,6 +18,7 @@ struct Work {
   double pause_ms = 10;
   double switches = 0.1;  // the part of the device that is lost while several loops run side by side
   double noise = 0.1;     // standard deviation of what a loop launches between two decisions
+  std::size_t lower = 0;  // how many of the loops, the last ones, are less important than the others
 };
 
 // Loops that always have work, below a program with requests that others beside it slow down. Virtual time.
@@ -29,7 +30,7 @@ class LoopsBelow {
     world_.state.settings.linger_us = 200;
     world_.Add(1, 10, 0, false);
     for (std::size_t i = 0; i < work.loops.size(); ++i)
-      world_.Add(2 + i, 0, 0, true);
+      world_.Add(2 + i, i + work.lower < work.loops.size() ? 0 : -10, 0, true);
     Decide();
   }
 
@@ -128,6 +129,7 @@ TEST_CASE("filling: as few groups at a time as fill the device") {
       {"two that leave it idle, below requests that one more would delay by a tenth", {{0.4, 0.4}, 2}, 1},
       {"one that fills it and one that does not", {{1, 0.3}}, 2},
       {"one", {{0.4}}, 1},
+      {"two above two more, which they try beside them now and then", {.loops = {0.4, 0.4, 0.4, 0.4}, .lower = 2}, 2},
   };
   for (const Row& row : rows) {
     INFO(row.name);
