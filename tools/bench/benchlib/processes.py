@@ -75,7 +75,7 @@ class Children:
               is_asked: bool = False) -> Child:
         """`is_asked`: its standard input and output are text pipes to this program, and only its errors go to the file."""
         log_path = os.path.join(self.folder, name + ".log")
-        with open(log_path, "wb") as log:
+        with open(log_path, "ab") as log:  # two daemons have one name
             # A session of its own: Ctrl-C reaches only this program, which decides the order in which children end.
             process = subprocess.Popen(list(command), stdout=subprocess.PIPE if is_asked else log,
                                        stderr=log if is_asked else subprocess.STDOUT,

@@ -18,8 +18,8 @@ from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
 # The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h): the fewer
-# requests a second, the longer that takes.
-LEARN_S, LEARN_MOST_S = 12.0, 120.0
+# requests a second, the longer that takes. How many take turns at a time (daemon/policy/filling.h) takes some 15 s.
+LEARN_S, LEARN_MOST_S = 20.0, 120.0
 
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
