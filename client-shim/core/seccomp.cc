@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace xschedd::shim {
 namespace {
@@ -53,6 +54,8 @@ constexpr std::array kCalls{
     Call{SYS_unshare, "unshare", false},
     Call{SYS_prctl, "prctl", false},
     Call{SYS_clock_nanosleep, "clock_nanosleep", false},
+    Call{SYS_clock_gettime, "clock_gettime", false, CLOCK_THREAD_CPUTIME_ID, 0},
+    Call{SYS_sched_yield, "sched_yield", false},
     Call{SYS_gettid, "gettid", false},
     Call{SYS_sched_getscheduler, "sched_getscheduler", false},
     Call{SYS_sched_setscheduler, "sched_setscheduler", false},

@@ -1,6 +1,7 @@
 #include "client-shim/core/session.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
 #include <string>
+#include <thread>
 
 #include "common/clock.h"
 
@@ -19,6 +22,23 @@ namespace {
 // The longest sleep at a gate without checking the session and the passthrough rules: a wake-up by WakeWaiters can come
 // between the check and the sleep.
 constexpr std::uint64_t kLongestGateSleepNs = 10'000'000;
+
+// A spinning thread reads the gate about every microsecond, and gives way to other threads every 16.
+constexpr int kPausesAtGate = 20;
+constexpr std::uint32_t kSpinsToYield = 16;
+
+void SpinAtGate(std::uint32_t number) {
+  for (int i = 0; i < kPausesAtGate; ++i)
+    __builtin_ia32_pause();
+  if (number % kSpinsToYield == 0) ::sched_yield();
+}
+
+// 0: unknown.
+std::uint64_t ThreadCpuNs() {
+  timespec used{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) != 0) return 0;
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+}
 
 }  // namespace
 
@@ -141,12 +161,21 @@ bool Session::LedgerSink::WantsWaits() const {
   return session->IsAlive() && (session->board_.Word(slot) & abi::kTellsWaits) != 0;
 }
 
-bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen) {
+SpinCredit* SpinCreditHere() {
+  static const bool may_spin = std::thread::hardware_concurrency() >= SpinCredit::kFewestProcessors;
+  thread_local constinit SpinCredit credit;
+  return may_spin ? &credit : nullptr;
+}
+
+bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen,
+                SpinCredit* credit) {
   const BoardReader& board = session->Board();
   if ((board.Word(slot) & abi::kHeld) == 0) return true;
   bool is_same = true;
   const std::uint64_t began = MonotonicNs();
   std::uint64_t now = began;
+  const std::uint64_t spin_ns = credit == nullptr ? 0 : credit->Begin(ThreadCpuNs());
+  std::uint32_t spins = 0;
   // Counted before the word is read: either this thread sees the gate open, or the daemon sees it waiting (abi.h).
   session->Ledger().AddWaiter(slot);
   while (session->IsAlive()) {
@@ -156,10 +185,15 @@ bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uin
     // acquire: with the new epoch come the new rules (Passthrough::Configure).
     is_same = epoch.load(std::memory_order_acquire) == seen;
     if (!is_same) break;
-    board.Wait(slot, word, std::min(lease, now + kLongestGateSleepNs));
+    if (now - began < spin_ns) {
+      SpinAtGate(++spins);
+    } else {
+      board.Wait(slot, word, std::min(lease, now + kLongestGateSleepNs));
+    }
     now = MonotonicNs();
   }
   session->Ledger().RemoveWaiter(slot);
+  if (credit != nullptr) credit->End(ThreadCpuNs());
   // relaxed: a statistic.
   session->Ledger().Device(slot).held_ns.fetch_add(now - began, std::memory_order_relaxed);
   return is_same;

@@ -21,6 +21,7 @@
 
 #include "client-shim/core/device_reports.h"
 #include "client-shim/core/fibonacci_hash.h"
+#include "client-shim/core/spin_credit.h"
 #include "common/board.h"
 #include "common/ledger.h"
 #include "common/shared_memory.h"
@@ -152,6 +153,10 @@ class SessionUse {
 
 // Waits until the gate of `slot` is not held, its lease has ended, or the session has ended. False: `epoch` is no
 // longer `seen`, and the caller must check again whether it has to wait. Adds the time waited to the ledger.
-bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen);
+// `credit`: of the calling thread, which spins first for as long as that allows; null: it does not.
+bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen,
+                SpinCredit* credit);
+// The calling thread's; null: it should not spin here.
+SpinCredit* SpinCreditHere();
 
 }  // namespace xschedd::shim

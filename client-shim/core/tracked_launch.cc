@@ -139,7 +139,7 @@ bool Client::PassGate(Session* session, std::uint32_t slot, const Submission& su
       return true;
     }
     if (session == nullptr) return false;
-    if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch)) return false;
+    if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch, SpinCreditHere())) return false;
   }
 }
 

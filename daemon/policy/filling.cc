@@ -14,13 +14,14 @@ void Forget(FillingMemory& memory) {
 
 // The number that the pairs so far ask for; nullopt: not clear yet.
 std::optional<std::uint32_t> Verdict(const FillingMemory& memory) {
-  if (memory.pairs < Filling::kFewestPairs) return std::nullopt;
   const auto [fewer, more] = std::minmax(memory.settled, memory.trial);
   const bool is_in_force = memory.settled == more;
   const double gain = is_in_force ? -memory.mean : memory.mean;
   const double worth = std::log1p((is_in_force ? Filling::kStillWorthPercent : Filling::kWorthPercent) / 100);
-  const double error = std::sqrt(memory.variance / memory.pairs);
-  if (memory.pairs < Filling::kPairs && std::abs(gain - worth) < 2 * error) return std::nullopt;
+  const double away = std::abs(gain - worth);
+  const std::uint32_t fewest = away > Filling::kPlain ? Filling::kFewestPlainPairs : Filling::kFewestPairs;
+  const bool is_clear = memory.pairs >= fewest && away >= 2 * std::sqrt(memory.variance / memory.pairs);
+  if (!is_clear && memory.pairs < Filling::kPairs) return std::nullopt;
   return gain > worth ? more : fewer;
 }
 

@@ -38,11 +38,13 @@ class Filling {
   static constexpr std::uint32_t kMostAtATime = 8;
   static constexpr std::uint32_t kCycles = 2;
   static constexpr std::uint32_t kFewestPairs = 4;
+  static constexpr std::uint32_t kFewestPlainPairs = 2;  // if they are further than kPlain, a logarithm, from the limit
+  static constexpr double kPlain = 0.2;
   static constexpr std::uint32_t kPairs = 12;
   static constexpr double kWorthPercent = 10;
   static constexpr double kStillWorthPercent = 5;  // of one that is in force
   static constexpr std::uint64_t kFirstWaitNs = kNsPerS;
-  static constexpr std::uint64_t kShortestWaitNs = 4 * kNsPerS;
+  static constexpr std::uint64_t kShortestWaitNs = 8 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kInterruptedNs = 10 * kNsPerS;

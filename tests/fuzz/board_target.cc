@@ -77,7 +77,7 @@ class World {
     static const std::atomic<std::uint32_t> epoch{1};
     // The epoch has changed, so the shim decides again instead of waiting.
     const bool is_held = (session_->Board().Word(slot) & abi::kHeld) != 0;
-    const bool may_go = WaitAtGate(session_, slot, epoch, 0);
+    const bool may_go = WaitAtGate(session_, slot, epoch, 0, nullptr);
     FUZZ_CHECK(may_go || is_held);
     const StreamKey stream = Key(input.Byte());
     const std::uint8_t how = input.Byte();
