@@ -23,6 +23,7 @@ struct GateSetting {
   std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not written for a client of an older version
   bool awaited = false;            // another client is held until it is idle
   bool tells_waits = false;        // it must report when its host waits
+  bool may_spin = false;           // its held threads may spin for a while before they sleep
   bool operator==(const GateSetting&) const = default;
 };
 

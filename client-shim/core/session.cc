@@ -185,7 +185,7 @@ bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uin
     // acquire: with the new epoch come the new rules (Passthrough::Configure).
     is_same = epoch.load(std::memory_order_acquire) == seen;
     if (!is_same) break;
-    if (now - began < spin_ns) {
+    if ((word & abi::kMaySpin) != 0 && now - began < spin_ns) {
       SpinAtGate(++spins);
     } else {
       board.Wait(slot, word, std::min(lease, now + kLongestGateSleepNs));

@@ -67,7 +67,12 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
   if (!view.tracked) return;
   const bool guarded = guard_.HasSlot(tenant.group);
   if (!guarded) {
-    if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
+    if (device.claim > view.rank) {
+      // Where others are held only while the important one's host waits, a thread that goes on at once would use the
+      // moments between two waits of a row, and lengthen the second.
+      gate.may_spin = device.claim_is_throughout;
+      return held(WhyClaimed(device, view.rank), device.claimant);
+    }
     if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
     if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
     if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {

@@ -33,7 +33,7 @@ std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_
 }
 
 std::uint64_t Filling::BlockNs(const FillingMemory& memory) const {
-  return kSettleNs + std::clamp(kCycles * memory.groups * turn_ns_, kShortestBlockNs, kLongestBlockNs);
+  return kSettleNs + std::min(kCycles * memory.groups * turn_ns_, kLongestBlockNs);
 }
 
 std::optional<std::size_t> Filling::Advance(FillingMemory& memory) const {
@@ -120,6 +120,8 @@ void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& n
     memory.left_ns = searches ? kInterruptedNs : std::clamp(memory.left_ns, kFirstWaitNs, kInterruptedNs);
     Forget(memory);
   }
+  // More than there are would never be tried with fewer.
+  if (are_others) memory.settled = std::min(memory.settled, takers.count);
   memory.who = takers.who;
   memory.groups = takers.count;
   memory.most = takers.most;

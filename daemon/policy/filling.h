@@ -5,10 +5,10 @@
 //   - One at a time, until trials show that with more at a time they get on faster, by at least kWorthPercent. What
 //     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
-//   - A block is kCycles turns for each of the groups, and at least kShortestBlockNs. A pair is two neighbouring ones,
-//     with the number in force and with one more or one fewer. Each group gives a logarithm of a ratio, and a pair
-//     their mean, so that what some lose counts as much as what others gain. Pairs follow one another until the verdict
-//     is clear, kPairs at most.
+//   - A block is kCycles turns for each of the groups. A pair is two neighbouring ones, with the number in force and
+//   with
+//     one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some lose
+//     counts as much as what others gain. Pairs follow one another until the verdict is clear, kPairs at most.
 //   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
 //     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
 //     which groups take turns.
@@ -43,12 +43,11 @@ class Filling {
   static constexpr std::uint32_t kPairs = 12;
   static constexpr double kWorthPercent = 10;
   static constexpr double kStillWorthPercent = 5;  // of one that is in force
-  static constexpr std::uint64_t kFirstWaitNs = kNsPerS;
-  static constexpr std::uint64_t kShortestWaitNs = 8 * kNsPerS;
+  static constexpr std::uint64_t kFirstWaitNs = kNsPerS / 2;
+  static constexpr std::uint64_t kShortestWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kInterruptedNs = 10 * kNsPerS;
-  static constexpr std::uint64_t kShortestBlockNs = 400 * kNsPerMs;
   static constexpr std::uint64_t kLongestBlockNs = 4 * kNsPerS;
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;  // of a block, not counted: clients change their slices
   // On an H100 (driver 580.159.04) requests waited 0.2 ms longer with two groups in turn than with one

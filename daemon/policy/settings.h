@@ -84,7 +84,8 @@ inline constexpr SettingRow kSettings[] = {
      "the most important; 0: no limit"},
     {"max_concurrent", &Settings::max_concurrent, 0, 1024, kOfAll, "0.1.0",
      "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
-     "no limit; auto: no limit on AMD, where processes run side by side, and 1 elsewhere"},
+     "no limit; auto: no limit on AMD, where processes run side by side, and elsewhere 1, or more while that does not "
+     "fill the GPU"},
     {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
      "by how many percent an important client may be slowed down by the others, compared with holding them; more if "

@@ -39,8 +39,8 @@ bool GateWriter::RenewLease(Client& client, std::uint64_t now_ns) const {
 GateSetting GateWriter::SettingOf(const policy::Gate& gate) const {
   if (!enforces_) return {.tracked = gate.tracked, .awaited = gate.awaited, .tells_waits = gate.tells_waits};
   const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
-  return {gate.held, gate.tracked,  gate.window_us, gate.window_floor,
-          beside,    gate.slice_us, gate.awaited,   gate.tells_waits};
+  return {gate.held,     gate.tracked, gate.window_us,   gate.window_floor, beside,
+          gate.slice_us, gate.awaited, gate.tells_waits, gate.may_spin};
 }
 
 void GateWriter::CountBinding(Client& client, bool bound, bool binds, std::uint64_t now_ns) const {

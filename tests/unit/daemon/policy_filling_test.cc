@@ -170,6 +170,17 @@ TEST_CASE("filling: what is known is given up once the groups have changed") {
   CHECK(device.Settled() == 2);
 }
 
+TEST_CASE("filling: fewer groups than have their turn at a time are tried one at a time, too") {
+  LoopsBelow device({.loops = {0.3, 0.3, 0.3}, .request_ms = 40, .pause_ms = 40});
+  device.Run(120);
+  REQUIRE(device.Settled() == 3);
+  device.Of().tenants[3].busy = false;
+  device.Of().tenants[3].idle_since_ns = 1;
+  device.SetLoops({1, 1, 0});
+  device.Run(120);
+  CHECK(device.Settled() == 1);
+}
+
 TEST_CASE("filling: only where the number is left to the daemon and the important program tolerates it") {
   const Work work{.loops = {0.4, 0.4}};
   LoopsBelow device(work);

@@ -39,6 +39,7 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   decision = world.At(kNow + 2);
   CHECK(decision.gates[1].held);
   CHECK(decision.gates[1].why == Why::kPriority);
+  CHECK(!decision.gates[1].may_spin);
   // Linger follows each wait, because the next one may come at once.
   constexpr std::uint64_t kLinger = kWaitLingerNs;
   important.waits = false;
@@ -53,6 +54,24 @@ TEST_CASE("others are held only while the host waits, if that is enough") {
   important.idle_since_ns = kNow + 5 + kLinger;
   CHECK(world.At(kNow + 5 + kLinger).gates[1].held);
   CHECK(!world.At(kNow + 5 + 2 * kLinger).gates[1].held);
+}
+
+TEST_CASE(
+    "held threads may spin below a group that holds them whenever it is busy, but not while they wait for a turn") {
+  World world = Below(Mode::kHeld, 2, true);
+  Decision decision = world.At(kNow);
+  for (const std::size_t low : {1u, 2u}) {
+    CHECK(decision.gates[low].why == Why::kPriority);
+    CHECK(decision.gates[low].may_spin);
+  }
+  CHECK(!decision.gates[0].may_spin);
+  world.state.settings.max_concurrent = 1;
+  world.state.tenants[0].busy = false;
+  world.state.tenants[0].idle_since_ns = kNow;
+  decision = world.At(kNow + kNsPerMs);
+  CHECK(Letters(decision) == "ooH");
+  CHECK(decision.gates[2].why == Why::kTurn);
+  CHECK(!decision.gates[2].may_spin);
 }
 
 TEST_CASE("the windows below a group follow its mode") {

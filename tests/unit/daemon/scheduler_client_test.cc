@@ -28,6 +28,7 @@ TEST_CASE("a silent client holds no other until it reports again") {
   world.Report(*low, true);
   world.Report(*high, true);
   REQUIRE(low->Held(0));
+  CHECK((low->board->Word(0) & abi::kMaySpin) != 0);
   // If it renews in time, it holds others without limit, except for the guard.
   policy::Settings settings = world.scheduler.Settings();
   settings.guard_ms_per_s = 0;
@@ -159,6 +160,7 @@ TEST_CASE("a client is asked to report its waits, which shut and open others' ga
   report(abi::TransitionKind::kWaits);
   CHECK(high->client->attachments.at(0)->busy);
   CHECK(low->Held(0));
+  CHECK((low->board->Word(0) & abi::kMaySpin) == 0);
   report(abi::TransitionKind::kBusy);
   CHECK(low->Held(0));  // it lingers
   fake_now += policy::kNsPerMs;

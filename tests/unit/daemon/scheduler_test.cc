@@ -5,6 +5,7 @@
 
 #include "daemon/registry/token_bucket.h"
 #include "daemon/scheduler/benefit_words.h"
+#include "daemon/scheduler/filling_words.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/explained.h"
 #include "tests/unit/daemon/world.h"
@@ -46,6 +47,38 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
   CHECK(CostText(memory(0.4F, 0.3F, 32, true, false), 7) == "beside it pid 7 would be at least 49 % slower");
   CHECK(CostText(memory(0.4F, 0.3F, 3, false, false), 7).empty());
   CHECK(CostText(memory(0, 0, 32, true, true), 7).empty());
+}
+
+TEST_CASE("how many have their turn at a time is said in words") {
+  policy::FillingMemory memory{.groups = 2, .most = 3};
+  CHECK(FillingText(memory) == "1 at a time");
+  memory.gain = -0.3F;
+  memory.gain_of = 2;
+  CHECK(FillingText(memory) == "1 at a time: with 2 they got on 26 % more slowly than with 1");
+  memory.settled = 2;
+  memory.gain = 0.6F;
+  CHECK(FillingText(memory) == "2 at a time: with 2 they got on 82 % faster than with 1");
+  memory.most = 1;
+  CHECK(FillingText(memory) ==
+        "1 at a time, because more would delay a more important client by more than tolerance_percent");
+}
+
+TEST_CASE("explain says why it was another's turn") {
+  World world;
+  world.vendor = "nvidia";
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto lower = world.Connect(3, 0);
+  world.Report(*low, true);
+  world.Report(*lower, true);
+  REQUIRE(lower->Held(0));
+  fake_now += policy::kNsPerMs;
+  const auto said = [&] { return Explain(world, *lower, 0).causes.at(0).text; };
+  CHECK(said() == "turns: it was the turn of pid 2 (priority 0) (1 at a time, turn_ms=50)");
+  world.registry.Devices().begin()->second->memory.filling = {.settled = 2, .gain = 0.6F, .gain_of = 2, .most = 3};
+  CHECK(said() ==
+        "turns: it was the turn of pid 2 (priority 0) (2 at a time: with 2 they got on 82 % faster than with 1, "
+        "turn_ms=50)");
 }
 
 TEST_CASE("gates follow transitions, and the daemon measures held time") {

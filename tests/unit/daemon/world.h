@@ -39,6 +39,7 @@ class World {
   }
 
   // Connects a client that is on one device, in slot 0.
+  std::string vendor = "amd";  // of devices that clients bring
   std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
                                 const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0,
                                 const std::string& place = {}) {
@@ -58,7 +59,7 @@ class World {
     fresh.channel = peer->channel.get();
     peer->client = &registry.Add(std::move(fresh), fake_now);
     peer->client->effective.priority = priority;
-    const auto attachment = registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}});
+    const auto attachment = registry.Attach(*peer->client, {0, address, "GPU", vendor, 4, {}});
     REQUIRE(attachment);
     (*attachment)->history.Begin(fake_now);
     scheduler.Changed(*peer->client);

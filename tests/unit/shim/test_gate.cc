@@ -20,7 +20,7 @@ constexpr std::uint64_t kAnHour = 3600'000 * kOneMs;
 constexpr std::uint32_t kHeldSlot = 2;
 
 // A shut gate, and how often the thread that waited there until it opened went to sleep.
-long SleepsWhileHeld(SpinCredit* credit, std::uint64_t held_ns) {
+long SleepsWhileHeld(SpinCredit* credit, std::uint64_t held_ns, bool may_spin = true) {
   static auto& sessions = *new SessionPool;  // a session is never freed, because a thread may use it
   const SharedMemory board = *MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes);
   const SharedMemory ledger = *MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes);
@@ -28,7 +28,7 @@ long SleepsWhileHeld(SpinCredit* credit, std::uint64_t held_ns) {
   const LedgerReader reader{static_cast<abi::Ledger*>(ledger.mapping.Address()),
                             static_cast<abi::Board*>(board.mapping.Address())};
   writer.RenewLease(MonotonicNs() + kAnHour);
-  writer.Set(kHeldSlot, GateSetting{.held = true, .tracked = true});
+  writer.Set(kHeldSlot, GateSetting{.held = true, .tracked = true, .may_spin = may_spin});
   Session* const session = *sessions.Take(*MapSharedMemory(board.fd.Get(), sizeof(abi::Board), Access::kReadOnly),
                                           *MapSharedMemory(ledger.fd.Get(), sizeof(abi::Ledger), Access::kReadWrite), 7,
                                           abi::Newest(), nullptr);
@@ -74,6 +74,8 @@ TEST_CASE("a held thread that has worked spins, and one that has not sleeps") {
   CHECK(spun);
   CHECK(SleepsWhileHeld(&fresh, 5 * kOneMs) > 0);
   CHECK(SleepsWhileHeld(nullptr, 5 * kOneMs) > 0);
+  worked = Worked(SpinCredit::kMostNs);
+  CHECK(SleepsWhileHeld(&worked, 5 * kOneMs, false) > 0);
 }
 
 TEST_CASE("a held thread that has spun for as long as it may sleeps") {

@@ -192,9 +192,9 @@ NOT_WAYS = ("decided", "modes", "learnt_s")  # keys beside the ways in a scenari
 
 def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
     """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens if it
-    reports tokens), as measured and at one host speed; those of the others that answer requests; what each loop kept of its
-    rate in the native stretch of the same round, as the median of the rounds; of DECIDED, also what each kept of its
-    rate in EQUALS."""
+    reports tokens), as measured and at one host speed; those of the others that answer requests; of each loop its rate, and
+    what it kept of its rate in the native stretch of the same round, as the medians of the rounds; of DECIDED, also what
+    each kept of its rate in EQUALS."""
     def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str, of: str = "native") -> float:
         whole = batches_per_s(answers[of][name])
         return batches_per_s(answers[way][name]) / whole if whole else math.nan
@@ -205,9 +205,11 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
         stretches = [answers[way] for answers in rounds]
         asked = {name: quantiles([value for one in stretches for value in latencies(one[name])])
                  for name, answer in stretches[0].items() if "requests" in answer}
-        result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked, "kept": {
-            name: quantile([kept(name, answers, way) for answers in rounds], 0.5)
-            for name, answer in stretches[0].items() if "ends_ns" in answer}}
+        loops = [name for name, answer in stretches[0].items() if "ends_ns" in answer]
+        result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked,
+                       "batches_per_s": {name: quantile([batches_per_s(one[name]) for one in stretches], 0.5)
+                                         for name in loops},
+                       "kept": {name: quantile([kept(name, answers, way) for answers in rounds], 0.5) for name in loops}}
     if DECIDED in rounds[0] and EQUALS in rounds[0]:
         result[DECIDED]["kept_of_same"] = {name: quantile([kept(name, answers, DECIDED, EQUALS) for answers in rounds], 0.5)
                                            for name in result[DECIDED]["kept"]}
