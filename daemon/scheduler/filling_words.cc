@@ -10,7 +10,7 @@ namespace xschedd {
 
 std::string FillingText(const policy::FillingMemory& memory) {
   const std::uint32_t now = std::min(memory.settled, memory.most);
-  const std::string text = fmt::format("{} at a time", now);
+  std::string text = fmt::format("{} at a time", now);
   if (now < memory.settled || (memory.most == 1 && memory.groups > 1))
     return text + ", because more would delay a more important client by more than tolerance_percent";
   if (memory.gain_of == 0) return text;

@@ -69,7 +69,7 @@ TEST_CASE(
   world.state.tenants[0].busy = false;
   world.state.tenants[0].idle_since_ns = kNow;
   decision = world.At(kNow + kNsPerMs);
-  CHECK(Letters(decision) == "ooH");
+  CHECK(test::Letters(decision) == "ooH");
   CHECK(decision.gates[2].why == Why::kTurn);
   CHECK(!decision.gates[2].may_spin);
 }
