@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "daemon/policy/average.h"
 #include "daemon/policy/waits.h"
 
 namespace xschedd::policy {
@@ -125,12 +126,6 @@ float Part(std::uint64_t ns, std::uint64_t of_ns) {
 
 float Clip(double ratio) {
   return static_cast<float>(std::clamp(ratio, -kMaxRatio, kMaxRatio));
-}
-
-void Average(float& mean, float& variance, float value, float weight) {
-  const float away = value - mean;
-  mean += weight * away;
-  variance += weight * (away * (value - mean) - variance);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include "daemon/policy/filling.h"
 
 #include <cmath>
-#include <utility>
+
+#include "daemon/policy/average.h"
 
 namespace xschedd::policy {
 namespace {
@@ -67,10 +68,7 @@ void Filling::EndPair(FillingMemory& memory, std::optional<double> ratio) const 
     return;
   }
   ++memory.pairs;
-  const auto weight = 1.0F / static_cast<float>(memory.pairs);
-  const float away = static_cast<float>(*ratio) - memory.mean;
-  memory.mean += weight * away;
-  memory.variance += weight * (away * (static_cast<float>(*ratio) - memory.mean) - memory.variance);
+  Average(memory.mean, memory.variance, static_cast<float>(*ratio), 1.0F / static_cast<float>(memory.pairs));
   const std::optional<std::uint32_t> answer = Verdict(memory);
   if (!answer) return;
   const bool changes = *answer != memory.settled;
