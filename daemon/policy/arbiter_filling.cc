@@ -21,8 +21,9 @@ void Arbiter::CountLaunches(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
   next.turn_launches = before.turn_launches;
+  if (before.turn_since_ns == 0) return;
   const std::uint32_t only = OnlyDeviceOf(group);
-  if (before.turn_since_ns == 0 || only == kNobody || !devices_[only].counted) return;
+  if (only == kNobody || !devices_[only].counted) return;
   for (const std::uint32_t i : roster_.TenantsOf(group))
     next.turn_launches[*devices_[only].counted] += state_->tenants[i].launched;
 }
@@ -63,6 +64,7 @@ std::optional<double> Arbiter::FasterIn(std::uint32_t device) const {
 
 // Which groups take turns on each device, and how many of them at a time the more important ones tolerate.
 void Arbiter::FindTakers() {
+  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.is_limit_free; })) return;
   for (DeviceView& device : devices_)
     device.takers.most = holders_.Measures() ? Filling::kMostAtATime : 1;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
