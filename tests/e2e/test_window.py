@@ -14,55 +14,57 @@ ARRIVALS = 8
 
 
 class Window(harness.NodeTest):
-    def left_over(self, micros):
-        """By window: medians of the GPU time and launches that the background client had on the device when the important one
-        arrived, over many arrivals, alternately with the default window and without one."""
+    def left_over(self, micros, is_right):
+        """Measures medians of the GPU time and launches that the background client had on the device when the important one
+        arrived, over many arrivals, alternately with the default window and without one: `is_right` gets the two for each."""
         node = self.node
         node.start_daemon()
         # With a tolerance, the daemon would find that a wide window between bursts does this important client no harm.
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         important = node.start_anchor(priority=50)
-        low = node.start("streams", 1, micros, WHOLE, 1000, AHEAD, priority=0, interactive=True)
-        self.assertEqual(low.stdout.readline().strip(), "ready")
-        node.tell(low, "go")
-        wait_for(lambda: len(node.dispatches(low.pid)) > 20, "the background client runs")
-        bursts = {"500us": [], "0": []}
-        for arrival in range(2 * ARRIVALS):
-            window = list(bursts)[arrival % 2]
-            node.ctl("policy", "set", "--window", window)
-            # What it has in flight was launched with this window.
-            before = wait_for(lambda: int(node.device_state(low.pid).get("submitted", 0)), "the daemon knows its work")
-            wait_for(lambda: int(node.device_state(low.pid)["submitted"]) > before + 2 * AHEAD, "the background client runs")
-            seen = len(node.dispatches(important.pid))
-            time.sleep(random.uniform(0.0, 0.02))
-            node.tell(important, "work 20 1000")
-            self.assertEqual(important.stdout.readline().strip(), "done")
-            burst = node.dispatches(important.pid)[seen:]
-            bursts[window].append((burst[0]["arrival_ns"], burst[-1]["end_ns"]))
-        self.assertIsNone(low.poll())
-        low.kill()
-        background = node.dispatches(low.pid)
 
-        def medians(window):
-            work, launches = [], []
-            for begin, end in bursts[window]:
-                # The last kernel of the burst is left out: the gate opens when it ends.
-                after = [r for r in background if r["end_ns"] > begin and r["start_ns"] < end - 2_000_000]
-                work.append(sum(r["end_ns"] - max(r["start_ns"], begin) for r in after) / 1e3)
-                launches.append(len(after))
-            print(f"{micros} us kernels, window {window}: median of {len(work)} arrivals {statistics.median(work):.0f} us in "
-                  f"flight ({statistics.median(launches):.0f} launches), most {max(work):.0f} us")
-            return statistics.median(work), statistics.median(launches)
+        def measure():
+            low = node.start("streams", 1, micros, WHOLE, 1000, AHEAD, priority=0, interactive=True)
+            self.assertEqual(low.stdout.readline().strip(), "ready")
+            node.tell(low, "go")
+            wait_for(lambda: len(node.dispatches(low.pid)) > 20, "the background client runs")
+            bursts = {"500us": [], "0": []}
+            for arrival in range(2 * ARRIVALS):
+                window = list(bursts)[arrival % 2]
+                node.ctl("policy", "set", "--window", window)
+                # What it has in flight was launched with this window.
+                before = wait_for(lambda: int(node.device_state(low.pid).get("submitted", 0)), "the daemon knows its work")
+                wait_for(lambda: int(node.device_state(low.pid)["submitted"]) > before + 2 * AHEAD, "the background client runs")
+                seen = len(node.dispatches(important.pid))
+                time.sleep(random.uniform(0.0, 0.02))
+                node.tell(important, "work 20 1000")
+                self.assertEqual(important.stdout.readline().strip(), "done")
+                burst = node.dispatches(important.pid)[seen:]
+                bursts[window].append((burst[0]["arrival_ns"], burst[-1]["end_ns"]))
+            self.assertIsNone(low.poll())
+            low.kill()
+            background = node.dispatches(low.pid)
 
-        return medians("500us"), medians("0")
+            def medians(window):
+                work, launches = [], []
+                for begin, end in bursts[window]:
+                    # The last kernel of the burst is left out: the gate opens when it ends.
+                    after = [r for r in background if r["end_ns"] > begin and r["start_ns"] < end - 2_000_000]
+                    work.append(sum(r["end_ns"] - max(r["start_ns"], begin) for r in after) / 1e3)
+                    launches.append(len(after))
+                print(f"{micros} us kernels, window {window}: median of {len(work)} arrivals {statistics.median(work):.0f} us in "
+                      f"flight ({statistics.median(launches):.0f} launches), most {max(work):.0f} us")
+                return statistics.median(work), statistics.median(launches)
+
+            return medians("500us"), medians("0")
+
+        self.assert_measured(measure, is_right, "GPU time and launches in flight when work arrives, with a window and without")
 
     def test_short_kernels(self):
-        (work, _), (unlimited, _) = self.left_over(200)
-        self.assertLess(work, unlimited / 2)
+        self.left_over(200, lambda parts: parts[0][0] < parts[1][0] / 2)
 
     def test_long_kernels(self):
-        (_, launches), (_, unlimited) = self.left_over(5000)
-        self.assertLess(launches, unlimited / 4)
+        self.left_over(5000, lambda parts: parts[0][1] < parts[1][1] / 4)
 
     def overlap(self, program):
         """The part of the averages' time in which a layer ran, without the last of each step, which has no layer beside it; and
