@@ -4,11 +4,10 @@
 #include <atomic>
 #include <thread>
 
-#include "client-shim/core/session.h"
 #include "client-shim/core/spin_credit.h"
-#include "common/board.h"
 #include "common/clock.h"
 #include "tests/catch.h"
+#include "tests/unit/shim/brought.h"
 
 using namespace xschedd;
 using namespace xschedd::shim;
@@ -21,17 +20,11 @@ constexpr std::uint32_t kHeldSlot = 2;
 
 // A shut gate, and how often the thread that waited there until it opened went to sleep.
 long SleepsWhileHeld(SpinCredit* credit, std::uint64_t held_ns, bool may_spin = true) {
-  static auto& sessions = *new SessionPool;  // a session is never freed, because a thread may use it
-  const SharedMemory board = *MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes);
-  const SharedMemory ledger = *MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes);
-  BoardWriter writer{static_cast<abi::Board*>(board.mapping.Address())};
-  const LedgerReader reader{static_cast<abi::Ledger*>(ledger.mapping.Address()),
-                            static_cast<abi::Board*>(board.mapping.Address())};
-  writer.RenewLease(MonotonicNs() + kAnHour);
-  writer.Set(kHeldSlot, GateSetting{.held = true, .tracked = true, .may_spin = may_spin});
-  Session* const session = *sessions.Take(*MapSharedMemory(board.fd.Get(), sizeof(abi::Board), Access::kReadOnly),
-                                          *MapSharedMemory(ledger.fd.Get(), sizeof(abi::Ledger), Access::kReadWrite), 7,
-                                          abi::Newest(), nullptr);
+  static SessionPool& sessions = NewPool();
+  Brought brought;
+  brought.writer.RenewLease(MonotonicNs() + kAnHour);
+  brought.writer.Set(kHeldSlot, GateSetting{.held = true, .tracked = true, .may_spin = may_spin});
+  Session* const session = brought.Take(&sessions, nullptr);
   std::atomic<std::uint32_t> epoch{0};
   long sleeps = 0;
   std::thread held([&] {
@@ -42,11 +35,11 @@ long SleepsWhileHeld(SpinCredit* credit, std::uint64_t held_ns, bool may_spin = 
     ::getrusage(RUSAGE_THREAD, &after);
     sleeps = after.ru_nvcsw - before.ru_nvcsw;
   });
-  while (!reader.HasWaiters(kHeldSlot))
+  while (!brought.reader.HasWaiters(kHeldSlot))
     std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::nanoseconds(held_ns));
-  writer.Set(kHeldSlot, GateSetting{.held = false, .tracked = true});
-  writer.WakeGate(kHeldSlot);
+  brought.writer.Set(kHeldSlot, GateSetting{.held = false, .tracked = true});
+  brought.writer.WakeGate(kHeldSlot);
   held.join();
   return sleeps;
 }

@@ -1,5 +1,4 @@
 // Sessions come and go with daemons; their resources are reused.
-#include <deque>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,37 +10,11 @@
 #include "common/board.h"
 #include "common/clock.h"
 #include "tests/catch.h"
+#include "tests/unit/shim/brought.h"
 #include "tests/unit/shim/fake_vendor.h"
 
 using namespace xschedd;
 using namespace xschedd::shim;
-
-namespace {
-
-// A daemon's part: new memory, with a held gate if requested.
-struct Brought {
-  SharedMemory board = *MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes);
-  SharedMemory ledger = *MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes);
-  BoardWriter writer{static_cast<abi::Board*>(board.mapping.Address())};
-  LedgerReader reader{static_cast<abi::Ledger*>(ledger.mapping.Address()),
-                      static_cast<abi::Board*>(board.mapping.Address())};
-
-  Session* Take(SessionPool* sessions, const Session* published) const {
-    const auto session = sessions->Take(*MapSharedMemory(board.fd.Get(), sizeof(abi::Board), Access::kReadOnly),
-                                        *MapSharedMemory(ledger.fd.Get(), sizeof(abi::Ledger), Access::kReadWrite), 7,
-                                        abi::Newest(), published);
-    REQUIRE(session);
-    return *session;
-  }
-};
-
-// A session is never freed, because a thread may use it; nor are the pools, so that no sanitizer reports a leak.
-SessionPool& NewPool() {
-  static auto& pools = *new std::deque<SessionPool>;
-  return pools.emplace_back();
-}
-
-}  // namespace
 
 TEST_CASE("two sessions serve any number of daemons") {
   SessionPool& sessions = NewPool();

@@ -2,9 +2,11 @@
 // workload.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <random>
 
 #include "tests/unit/simulate/workloads.h"
@@ -195,6 +197,21 @@ TEST_CASE("on any device, learning costs the important client at most the tolera
       }
     }
   }
+}
+
+TEST_CASE("programs bound by their host get more than in turns one at a time, and the important ones lose nothing") {
+  const Workload workload = Shipped("six-eager-slices");
+  const auto gpu_s = [&](std::optional<std::uint32_t> max_concurrent, const std::string& name) {
+    Parameters parameters;
+    parameters.settings.max_concurrent = max_concurrent;
+    const Results results = Simulate(workload, parameters);
+    const auto found = std::find_if(results.classes.begin(), results.classes.end(),
+                                    [&](const ClassResult& result) { return result.name == name; });
+    REQUIRE(found != results.classes.end());
+    return static_cast<double>(found->gpu_ns) / 1e9;
+  };
+  CHECK(gpu_s({}, "middle") > 1.2 * gpu_s(1, "middle"));
+  CHECK(gpu_s({}, "high") > 0.99 * gpu_s(1, "high"));
 }
 
 TEST_CASE("no client starves in any workload, under any policy, on any device") {
