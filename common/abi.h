@@ -104,7 +104,8 @@ inline constexpr std::uint32_t kAwaited = 1u << 3;
 // With kTracked, not held: the client reports kWaits, too. A client that does not know this flag never does, and then
 // no other client is held only while it waits.
 inline constexpr std::uint32_t kTellsWaits = 1u << 4;
-// With kHeld: a held thread may spin for a while before it sleeps. A client that does not know this flag sleeps at
+// With kHeld: a more important client holds it, and no turn or share; a held thread may spin for a while before it
+// sleeps. A client that does not know this flag sleeps at
 // once.
 inline constexpr std::uint32_t kMaySpin = 1u << 5;
 inline constexpr std::uint32_t kGenerationShift = 8;

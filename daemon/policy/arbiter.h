@@ -102,7 +102,6 @@ class Arbiter {
     Rank claim;
     std::uint64_t claimant = 0;  // 0: unclaimed
     bool claim_lingers = false;
-    bool claim_is_throughout = false;       // it holds whenever it is busy, not only while its host waits
     bool awaited = false;                   // a group waits for a turn here
     std::uint64_t turn_client = 0;          // the client whose turn others wait for
     std::uint32_t counted_group = kNobody;  // the last one added to groups_in_turn

@@ -162,7 +162,6 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   device.claim = view.rank;
   device.claimant = tenant.client;
   device.claim_lingers = lingers;
-  device.claim_is_throughout = HoldsThroughout(holders_.ModeOf(tenant.group));
 }
 
 // The end of an awaited turn needs a decision.

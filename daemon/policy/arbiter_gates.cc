@@ -68,9 +68,7 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
   const bool guarded = guard_.HasSlot(tenant.group);
   if (!guarded) {
     if (device.claim > view.rank) {
-      // Where others are held only while the important one's host waits, a thread that goes on at once would use the
-      // moments between two waits of a row, and lengthen the second.
-      gate.may_spin = device.claim_is_throughout;
+      gate.may_spin = true;
       return held(WhyClaimed(device, view.rank), device.claimant);
     }
     if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);

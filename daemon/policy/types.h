@@ -341,7 +341,7 @@ struct Gate {
   std::uint64_t held_for = 0;  // client id; 0: no client in particular
   bool awaited = false;        // open, and a client with work is held for its client
   bool tells_waits = false;    // its client must say when its host waits
-  bool may_spin = false;       // held, and its client may spin for a while
+  bool may_spin = false;       // held for a more important client, and its threads may spin for a while
   bool operator==(const Gate&) const = default;
 };
 

@@ -65,8 +65,8 @@ TEST_CASE("the next wait is expected after the shortest recent gap, unless one i
       for (const std::uint64_t us : row.gaps_us)
         host.After(us);
     CHECK(host.NextWaitUs() == row.next_us);
-    CHECK(host.LingersAfter(499) == row.lingers);
-    CHECK_FALSE(host.LingersAfter(500));
+    CHECK(host.LingersAfter(999) == row.lingers);
+    CHECK_FALSE(host.LingersAfter(1'000));
   }
 }
 

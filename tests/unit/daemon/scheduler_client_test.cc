@@ -160,7 +160,7 @@ TEST_CASE("a client is asked to report its waits, which shut and open others' ga
   report(abi::TransitionKind::kWaits);
   CHECK(high->client->attachments.at(0)->busy);
   CHECK(low->Held(0));
-  CHECK((low->board->Word(0) & abi::kMaySpin) == 0);
+  CHECK((low->board->Word(0) & abi::kMaySpin) != 0);
   report(abi::TransitionKind::kBusy);
   CHECK(low->Held(0));  // it lingers
   fake_now += policy::kNsPerMs;
