@@ -34,8 +34,9 @@ constexpr std::uint64_t kUsualPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-constexpr Mode kFromCheapest[] = {Mode::kFree,       Mode::kBesideWide,  Mode::kBeside,         Mode::kWaitsWide,
-                                  Mode::kWaitsWider, Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
+constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mode::kBeside,
+                                  Mode::kWaitsWide,   Mode::kWaitsWider,     Mode::kWaitsMedium,
+                                  Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
 
 // Whether the mode would differ from held, and by enough (benefit.h).
 bool IsOfUse(const BenefitMemory& memory, Mode mode) {
@@ -435,7 +436,7 @@ void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
   const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
   const bool is_wrong =
       answer < memory.settled && (is_surprise || VerdictOf(memory, memory.settled) == Verdict::kSlower);
-  if (!goes_on || is_wrong) Settle(memory, answer);
+  if (!goes_on || is_wrong || answer > memory.settled) Settle(memory, answer);
   if (goes_on) memory.next_trial_ns = now_ns_;
 }
 

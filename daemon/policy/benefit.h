@@ -25,9 +25,10 @@
 //     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
 //   - An answer that is in force without being known, since the group has connected again or others have come, is tried
 //     first. Else `free` is. If that is too slow, the search halves what is left of the list of modes each time, since
-//     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Then the
-//     answer, the next cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial
-//     costs the group much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
+//     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Meanwhile
+//     the cheapest mode that is known to be good enough is in force. Then the answer, the next cheaper mode and `free`
+//     are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group much), then after twice
+//     as long each time the answer stays the same, up to kLongestWaitNs.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
@@ -142,9 +143,9 @@ class Benefit {
 };
 
 // The modes' names, by mode.
-inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {"held",         "held-wide",   "waits-narrowest",
-                                                                       "waits-narrow", "waits-wider", "waits-wide",
-                                                                       "beside",       "beside-wide", "free"};
+inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
+    "held",        "held-wide",  "waits-narrowest", "waits-narrow", "waits-medium",
+    "waits-wider", "waits-wide", "beside",          "beside-wide",  "free"};
 // Costs the others least, and is tried first.
 inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
@@ -177,8 +178,8 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // kBeside also has the smaller window, which is what tells it from kBesideWide where time slices are no lever. All
   // windows together are far less than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
-      {100, false, 0}, {800, false, 0},    {50, false, 0}, {100, false, 0},   {200, false, 0},
-      {400, false, 0}, {400, true, 1'000}, {800, true, 0}, {3'200, false, 0},
+      {100, false, 0}, {800, false, 0}, {50, false, 0},     {100, false, 0}, {150, false, 0},
+      {200, false, 0}, {400, false, 0}, {400, true, 1'000}, {800, true, 0},  {3'200, false, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }

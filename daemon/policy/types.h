@@ -135,13 +135,14 @@ struct BenefitMemory {
     kHeldWide,
     kWaitsNarrowest,
     kWaitsNarrow,
+    kWaitsMedium,
     kWaitsWider,
     kWaitsWide,
     kBeside,
     kBesideWide,
     kFree
   };
-  static constexpr std::size_t kModes = 9;
+  static constexpr std::size_t kModes = 10;
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t waits_ns = 0;      // of these, while its host waited

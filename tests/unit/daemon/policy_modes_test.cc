@@ -81,8 +81,9 @@ TEST_CASE("the windows below a group follow its mode") {
   };
   for (const Row& row :
        {Row{Mode::kHeld, 100, true}, Row{Mode::kHeldWide, 100, true}, Row{Mode::kWaitsNarrowest, 50, true},
-        Row{Mode::kWaitsNarrow, 100, true}, Row{Mode::kWaitsWider, 200, true}, Row{Mode::kWaitsWide, 400, true},
-        Row{Mode::kBeside, 400, false}, Row{Mode::kBesideWide, 800, false}, Row{Mode::kFree, 3'200, true}}) {
+        Row{Mode::kWaitsNarrow, 100, true}, Row{Mode::kWaitsMedium, 150, true}, Row{Mode::kWaitsWider, 200, true},
+        Row{Mode::kWaitsWide, 400, true}, Row{Mode::kBeside, 400, false}, Row{Mode::kBesideWide, 800, false},
+        Row{Mode::kFree, 3'200, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.state.tenants[0].idle_since_ns = kNow - 1;
