@@ -118,8 +118,13 @@ void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& n
     memory.left_ns = searches ? kInterruptedNs : std::clamp(memory.left_ns, kFirstWaitNs, kInterruptedNs);
     Forget(memory);
   }
-  // More than there are would never be tried with fewer.
-  if (are_others) memory.settled = std::min(memory.settled, takers.count);
+  if (are_others) {
+    const std::uint32_t settled = memory.settled;
+    // More than there are would never be tried with fewer.
+    memory.settled = takers.who == memory.who_before ? memory.settled_before : std::min(settled, takers.count);
+    memory.who_before = memory.who;
+    memory.settled_before = settled;
+  }
   memory.who = takers.who;
   memory.groups = takers.count;
   memory.most = takers.most;

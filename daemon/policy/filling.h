@@ -6,19 +6,17 @@
 //     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
 //   - A block is kCycles turns for each of the groups. A pair is two neighbouring ones, with the number in force and
-//   with
-//     one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some lose
-//     counts as much as what others gain. Pairs follow one another until the verdict is clear, kPairs at most.
+//     with one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some
+//     lose counts as much as what others gain. Pairs follow one another until the verdict is clear, kPairs at most.
 //   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
 //     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
 //     which groups take turns.
 //   - Other groups count once they have taken turns for kOthersLastNs: a group that tries something (benefit.h) changes
 //     who takes turns for a moment. If they come during a search, it begins anew after kInterruptedNs, so that groups
-//     that come and go cost a bounded part in trials.
+//     that come and go cost a bounded part in trials. The groups before them find their number again if they come back.
 //   - Each further group at a time delays a more important one by kAnotherNs whenever that one has work after a pause
-//   in
-//     which they were let in: their work in flight has to end, and the device switches. So there are no more at a time
-//     than its tolerance allows (MostAtATime).
+//     in which they were let in: their work in flight has to end, and the device switches. So there are no more at a
+//     time than its tolerance allows (MostAtATime).
 //   - Groups on several devices have turns like others, but do not count: they may wait for their other devices.
 //
 // By lying about its launches a client can only bring about that several have their turn at a time, within that bound.

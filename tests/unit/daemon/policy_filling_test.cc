@@ -181,6 +181,20 @@ TEST_CASE("filling: fewer groups than have their turn at a time are tried one at
   CHECK(device.Settled() == 1);
 }
 
+TEST_CASE("filling: groups that come back find the number that was in force for them") {
+  LoopsBelow device({.loops = {0.4, 0.4}});
+  device.Run(60);
+  REQUIRE(device.Settled() == 2);
+  Tenant& away = device.Of().tenants[2];
+  away.busy = false;
+  away.idle_since_ns = 1;
+  device.Run(5);
+  CHECK(device.Settled() == 1);
+  away.busy = true;
+  device.Run(3);
+  CHECK(device.Settled() == 2);
+}
+
 TEST_CASE("filling: only where the number is left to the daemon and the important program tolerates it") {
   const Work work{.loops = {0.4, 0.4}};
   LoopsBelow device(work);
