@@ -38,9 +38,14 @@ constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mod
                                   Mode::kWaitsWide,   Mode::kWaitsWider,     Mode::kWaitsMedium,
                                   Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
 
+// Of as many as are looked at, or more, that is not known.
+bool TakeNoTurns(const Others& others) {
+  return others.equals == 1 && others.count < Benefit::kMaxOthers;
+}
+
 // Whether the mode would differ from held, and by enough (benefit.h).
 bool IsOfUse(const BenefitMemory& memory, Mode mode) {
-  if (mode == Mode::kHeldWide) return memory.others.count == 1 && memory.known_with.count == 1;
+  if (mode == Mode::kHeldWide) return TakeNoTurns(memory.others) && TakeNoTurns(memory.known_with);
   if (memory.longest < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
   return IsBeside(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
@@ -436,18 +441,28 @@ void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
   const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
   const bool is_wrong =
       answer < memory.settled && (is_surprise || VerdictOf(memory, memory.settled) == Verdict::kSlower);
-  if (!goes_on || is_wrong || answer > memory.settled) Settle(memory, answer);
+  if (!goes_on || is_wrong) {
+    Settle(memory, answer);
+  } else if (answer > memory.settled) {
+    Change(memory, answer);
+  }
   if (goes_on) memory.next_trial_ns = now_ns_;
+}
+
+bool Benefit::Change(BenefitMemory& memory, Mode mode) const {
+  if (mode == memory.settled) return true;
+  if (memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) return false;
+  memory.changed_ns = now_ns_;
+  memory.settled = mode;
+  return true;
 }
 
 void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   const bool changes = mode != memory.settled;
-  if (changes && memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) {
+  if (!Change(memory, mode)) {
     memory.next_trial_ns = memory.changed_ns + kDwellNs;
     return;
   }
-  if (changes) memory.changed_ns = now_ns_;
-  memory.settled = mode;
   const Mode cheapest = CheapestOf(memory);
   const bool costs_much = mode == Mode::kHeld && cheapest != Mode::kHeld && IsLowerBound(memory.Of(cheapest).typical);
   const std::uint64_t first_ns = costs_much ? kDearWaitNs : kShortestWaitNs;

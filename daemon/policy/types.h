@@ -105,8 +105,9 @@ struct FairMemory {
 
 // The least important clients below some group.
 struct Others {
-  std::uint32_t count = 0;  // Benefit::kMaxOthers at most
-  std::uint64_t who = 0;    // a hash of their ids; 0: none
+  std::uint32_t count = 0;   // Benefit::kMaxOthers at most
+  std::uint32_t equals = 0;  // of these, the most of one priority
+  std::uint64_t who = 0;     // a hash of their ids; 0: none
   bool operator==(const Others&) const = default;
 };
 
@@ -207,7 +208,7 @@ struct BenefitMemory {
   std::uint64_t others_ns = 0;        // others had work
   std::uint64_t contended_ns = 0;     // it was open and contended
   std::uint64_t cost_since_ns = 0;
-  std::uint64_t wait_ns = 0;  // between trials; 0: there is no answer yet
+  std::uint64_t wait_ns = 0;  // between trials; 0: the search has not come to an end yet
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer last changed
   bool IsSettled() const { return wait_ns != 0; }

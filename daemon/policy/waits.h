@@ -15,8 +15,8 @@
 
 namespace xschedd::policy {
 
-// Others stay held this long after a wait that another one often follows. In a token of a language model the third comes
-// 0.4 to 0.8 ms after the second.
+// Others stay held this long after a wait that another one often follows. In a token of a language model the third
+// comes 0.4 to 0.8 ms after the second.
 inline constexpr std::uint64_t kWaitLingerNs = kNsPerMs;
 // A wait that comes sooner is near. Twice the windows of Benefit::kRestMode, since the group's own work takes a part of
 // the device.
