@@ -77,13 +77,13 @@ class Arbiter {
     std::uint64_t client = 0;
     auto operator<=>(const LowClient&) const = default;  // NOLINT(modernize-use-nullptr): as above
   };
-  // Of the groups above a rank: the strictest mode, the one with the narrowest window now, and the window that follows
-  // for those of the rank.
+  // The strictest modes above a rank: of any group, and by by_mode_not_away; and the window that follows for those of
+  // the rank.
   struct ModesAbove {
     bool is_known = false;
     Rank rank;
-    Mode strictest = kCheapest;
-    Mode narrowest = kCheapest;
+    Mode any = kCheapest;
+    Mode not_away = kCheapest;
     std::uint32_t window_us = 0;  // 0: not known yet, as before windows are counted
     std::uint32_t window_floor = 0;
   };
@@ -121,9 +121,8 @@ class Arbiter {
     bool is_mixed = false;                 // its groups' ranks can differ
     // By mode, the highest rank of an attached group in it.
     std::array<Rank, BenefitMemory::kModes> by_mode;
-    // The same by the mode whose window is allowed now: kAwayMode below one that is away, kRestMode below one that is
-    // not about to wait, unless its own is wider.
-    std::array<Rank, BenefitMemory::kModes> by_mode_now;
+    // The same of groups that are not away, with kRestMode for one that is not about to wait.
+    std::array<Rank, BenefitMemory::kModes> by_mode_not_away;
     mutable ModesAbove last_above;  // the last answer of Above: most tenants here have the same rank
     // Where time slices are a lever: an attached client is below a group that holds whenever it is busy; the highest
     // rank with recent work, and the strictest mode of its groups.
@@ -200,7 +199,7 @@ class Arbiter {
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
     return CanBeOvertaken(tenant) &&
-           (!holders_.Measures() || HoldsThroughout(Above(devices_[own.device], groups_[own.group].rank).strictest));
+           (!holders_.Measures() || HoldsThroughout(Above(devices_[own.device], groups_[own.group].rank).any));
   }
   // The mode among higher ranks that costs those below most.
   static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
@@ -208,24 +207,14 @@ class Arbiter {
         std::find_if(by_mode.begin(), by_mode.end(), [&rank](const Rank& above) { return rank < above; });
     return found == by_mode.end() ? kCheapest : static_cast<Mode>(found - by_mode.begin());
   }
-  // The mode among higher ranks that leaves those below the smallest window.
-  static Mode NarrowestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
-    Mode narrowest = kCheapest;
-    for (std::size_t i = 0; i < by_mode.size(); ++i) {
-      const auto mode = static_cast<Mode>(i);
-      const bool is_narrower = AllowanceOf(mode).window_percent < AllowanceOf(narrowest).window_percent;
-      if (rank < by_mode[i] && is_narrower) narrowest = mode;
-    }
-    return narrowest;
-  }
   // Once all modes are noted.
   static ModesAbove& Above(const DeviceView& device, const Rank& rank) {
     ModesAbove& above = device.last_above;
     if (!above.is_known || above.rank != rank)
       above = {.is_known = true,
                .rank = rank,
-               .strictest = StrictestAbove(device.by_mode, rank),
-               .narrowest = NarrowestAbove(device.by_mode_now, rank)};
+               .any = StrictestAbove(device.by_mode, rank),
+               .not_away = StrictestAbove(device.by_mode_not_away, rank)};
     return above;
   }
   // A less important client is attached to its device.

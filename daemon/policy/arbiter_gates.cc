@@ -113,7 +113,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
     if (settings.window_us == 0) return 0;
     ModesAbove& above = Above(device, groups_[tenant.group].rank);
     if (above.window_us == 0) {
-      const Mode mode = holders_.Measures() ? above.narrowest : Mode::kHeld;
+      const Mode mode = holders_.Measures() ? std::max(above.any, std::min(above.not_away, kAwayMode)) : Mode::kHeld;
       const Allowance allowance = AllowanceOf(mode);
       const std::uint32_t clients = allowance.is_each ? 1 : decision_->devices[tenant.device].divided_by;
       above.window_floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;

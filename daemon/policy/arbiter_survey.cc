@@ -233,13 +233,9 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
   Others others;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     std::uint32_t here = 0;
-    std::uint32_t equals = 0;
-    int priority = 0;
     for (const auto& low : devices_[state_->tenants[i].device].lowest) {
       if (low.priority >= groups_[group].rank.priority) break;
-      equals = here++ != 0 && low.priority == priority ? equals + 1 : 1;
-      priority = low.priority;
-      others.equals = std::max(others.equals, equals);
+      ++here;
       others.who += HashOf(low.client);
     }
     others.count = std::max(others.count, here);
@@ -279,10 +275,10 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
     highest = std::max(highest, rank);
   };
   note(device.by_mode, mode);
-  if (IsAway(tenant)) return note(device.by_mode_now, std::max(mode, kAwayMode));
+  if (IsAway(tenant)) return;
   const bool is_measured = holders_.Measures(tenant.group);
   const Rest rest = is_measured ? RestOf(*decision_->memory[tenant.group].benefit, mode) : Rest{};
-  note(device.by_mode_now, rest.is_on ? std::max(mode, Benefit::kRestMode) : mode);
+  note(device.by_mode_not_away, rest.is_on ? std::max(mode, Benefit::kRestMode) : mode);
   DecideAgainAt(rest.changes_ns);
   if (is_measured && !tenant.busy && mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }

@@ -38,14 +38,9 @@ constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mod
                                   Mode::kWaitsWide,   Mode::kWaitsWider,     Mode::kWaitsMedium,
                                   Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
 
-// Of as many as are looked at, or more, that is not known.
-bool TakeNoTurns(const Others& others) {
-  return others.equals == 1 && others.count < Benefit::kMaxOthers;
-}
-
 // Whether the mode would differ from held, and by enough (benefit.h).
 bool IsOfUse(const BenefitMemory& memory, Mode mode) {
-  if (mode == Mode::kHeldWide) return TakeNoTurns(memory.others) && TakeNoTurns(memory.known_with);
+  if (mode == Mode::kHeldWide) return memory.others.count == 1 && memory.known_with.count == 1;
   if (memory.longest < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
   return IsBeside(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);

@@ -34,10 +34,10 @@
 //     answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
 //     it as well, everything is measured again.
-//   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
-//     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
-//     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless two others have the same
-//     priority: they take turns, and would have the work of two in flight whenever a turn ends.
+//   - What the only other client has in flight when a burst begins delays some programs and not others: where time
+//     slices end it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a
+//     context switch in each. So a wide window between bursts is tried as well (kHeldWide); several others take turns,
+//     and would have the work of two in flight whenever a turn ends.
 //   - While others are held whenever it is busy, and that is less than kCheap of the time in which they have work, no
 //     mode but held-wide is tried. The tolerance is at most the part of the others' working time in which they would be
 //     held: the group loses no more than they can gain.

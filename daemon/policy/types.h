@@ -105,9 +105,8 @@ struct FairMemory {
 
 // The least important clients below some group.
 struct Others {
-  std::uint32_t count = 0;   // Benefit::kMaxOthers at most
-  std::uint32_t equals = 0;  // of these, the most of one priority
-  std::uint64_t who = 0;     // a hash of their ids; 0: none
+  std::uint32_t count = 0;  // Benefit::kMaxOthers at most
+  std::uint64_t who = 0;    // a hash of their ids; 0: none
   bool operator==(const Others&) const = default;
 };
 

@@ -117,11 +117,9 @@ TEST_CASE("the windows of many clients stay while some become busy or idle, and 
   }
 }
 
-TEST_CASE(
-    "the window between bursts is wide for a lone client, not for two that take turns, and that is held as by any "
-    "other") {
+TEST_CASE("the window between bursts is wide for a lone client only, and that is held as by any other") {
   World world = Below(Mode::kHeldWide, 1, false, 0);
-  world.state.groups[0].memory.benefit.Use().known_with = {.count = 1, .equals = 1, .who = 1};
+  world.state.groups[0].memory.benefit.Use().known_with = {.count = 1, .who = 1};
   Tenant& important = world.state.tenants[0];
   important.idle_since_ns = kNow - 1;
   CHECK(world.At(kNow).gates[1].window_us == 8 * world.state.settings.window_us);
@@ -137,38 +135,6 @@ TEST_CASE(
   world.state.tenants[2].idle_since_ns = kNow + kNsPerS;
   world.At(kNow + 3 * kNsPerS);
   CHECK(world.At(kNow + 4 * kNsPerS).gates[1].window_us == 8 * world.state.settings.window_us);
-}
-
-TEST_CASE("the window between bursts is wide for several of different priorities, each below a mode of its own") {
-  struct Row {
-    const char* name;
-    std::vector<int> priorities;  // of the others
-    Mode middle;                  // what those of priority 5 do
-    std::uint32_t percent;        // of the window, for the lowest
-  };
-  for (const Row& row : {Row{"the one in the middle holds nobody", {5, 0}, Mode::kFree, 800},
-                         Row{"it holds them while it waits", {5, 0}, Mode::kWaitsNarrow, 100},
-                         Row{"it holds them, too", {5, 0}, Mode::kHeldWide, 800},
-                         Row{"three of different priorities", {5, 1, 0}, Mode::kFree, 800},
-                         Row{"two of one priority", {5, 0, 0}, Mode::kFree, 100},
-                         Row{"more than are looked at", {5, 3, 2, 1, 0}, Mode::kFree, 100}}) {
-    INFO(row.name);
-    World world = Below(Mode::kHeldWide, 0, false, 0);
-    for (std::uint32_t i = 0; i < row.priorities.size(); ++i)
-      world.Add(2 + i, row.priorities[i], 0, false).idle_since_ns = kNow - 1;
-    for (std::size_t i = 0; i < world.state.groups.size(); ++i) {
-      BenefitMemory& benefit = world.state.groups[i].memory.benefit.Use();
-      const Mode between = world.state.groups[i].priority == 5 ? row.middle : Mode::kFree;
-      benefit.mode = benefit.settled = i == 0 ? Mode::kHeldWide : between;
-      benefit.known_with = {.count = 1, .equals = 1, .who = 1};
-      benefit.next_trial_ns = kNever;
-    }
-    world.state.tenants[0].idle_since_ns = kNow - 1;
-    Tenant& lowest = world.state.tenants.back();
-    lowest.busy = true;
-    world.At(kNow);
-    CHECK(world.At(kNow + 1).gates.back().window_us == row.percent * world.state.settings.window_us / 100);
-  }
 }
 
 TEST_CASE("a group without work for ten seconds leaves those below wider windows until it has some") {
