@@ -105,8 +105,7 @@ inline constexpr std::uint32_t kAwaited = 1u << 3;
 // no other client is held only while it waits.
 inline constexpr std::uint32_t kTellsWaits = 1u << 4;
 // With kHeld: a more important client holds it, and no turn or share; a held thread may spin for a while before it
-// sleeps. A client that does not know this flag sleeps at
-// once.
+// sleeps. A client that does not know this flag sleeps at once.
 inline constexpr std::uint32_t kMaySpin = 1u << 5;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
