@@ -50,12 +50,13 @@ struct FillingMemory {
   // above allows, and whether more than one had work.
   std::uint32_t groups = 0;
   std::uint64_t who = 0;
-  std::uint64_t who_before = 0;  // the ones before these, and the answer for them
-  std::uint32_t settled_before = 1;
   std::uint64_t others = 0;  // which take turns now, and since when
   std::uint64_t others_since_ns = 0;
   std::uint32_t most = 1;
   bool competed = false;
+  // The groups that took turns before these, and the answer for them.
+  std::uint64_t who_before = 0;
+  std::uint32_t settled_before = 1;
   std::uint64_t seen_ns = 0;  // the time of the last decision
   bool operator==(const FillingMemory&) const = default;
 };

@@ -103,9 +103,9 @@ TEST_CASE("the mode is found soon, also above one that seldom has requests") {
     Mode settled;
     double within_s;
   };
-  for (const Row& row : {Row{20'000, 0.3, Mode::kWaitsWider, 15}, Row{20'000, 0.7, Mode::kWaitsNarrow, 15},
+  for (const Row& row : {Row{20'000, 0.3, Mode::kWaitsWider, 15}, Row{20'000, 0.6, Mode::kWaitsNarrow, 15},
                          Row{20'000, 1, Mode::kWaitsNarrowest, 15}, Row{90'000, 0.3, Mode::kWaitsWider, 40},
-                         Row{90'000, 0.5, Mode::kWaitsMedium, 40}, Row{90'000, 0.7, Mode::kWaitsNarrow, 40},
+                         Row{90'000, 0.5, Mode::kWaitsMedium, 40}, Row{90'000, 0.6, Mode::kWaitsNarrow, 40},
                          Row{90'000, 1, Mode::kWaitsNarrowest, 40}}) {
     INFO("a pause of " << row.rest_us << " us, " << row.us_of_window << " us for each us of window");
     std::uint32_t right = 0;

@@ -38,8 +38,8 @@ class World {
     scheduler.SetSettings(settings);
   }
 
-  // Connects a client that is on one device, in slot 0.
   std::string vendor = "amd";  // of devices that clients bring
+  // Connects a client that is on one device, in slot 0.
   std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
                                 const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0,
                                 const std::string& place = {}) {
