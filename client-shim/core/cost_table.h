@@ -38,6 +38,9 @@ class CostTable {
     return place == kNowhere ? Known{} : Known{entries_[place].cost_ns, static_cast<std::uint16_t>(place)};
   }
 
+  // Counts changes of what CostOf, IsSettled and WantsTiming say.
+  std::uint64_t Changes() const { return changes_; }
+
   // Nanoseconds of device time of one launch; 0: unknown.
   std::uint64_t CostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
@@ -112,6 +115,7 @@ class CostTable {
   void ChosenForTiming(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
+    ++changes_;
     if (entry->chosen < kMaxChosen) ++entry->chosen;
     entry->timed_at = entry->launches;
     entry->timed_at_ns = now_ns;
@@ -121,6 +125,7 @@ class CostTable {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
     ns = std::max<std::uint64_t>(ns, 1);
+    ++changes_;
     entry->is_suspect = false;
     if (entry->timed == 0) {
       SetCost(entry, ns);
@@ -158,7 +163,7 @@ class CostTable {
     if (!mix.is_complete) return;  // the rest of the span cannot be attributed
     const bool is_off = span_ns > known + known / 2 + kMarkerSlackNs || span_ns + span_ns / 3 < known;
     for (std::uint32_t i = 0; i < mix.kinds && is_off; ++i)
-      FindOrAdd(mix.parts[i].key)->is_suspect = true;
+      changes_ += std::exchange(FindOrAdd(mix.parts[i].key)->is_suspect, true) ? 0 : 1;
     if (!has_untimed) return;
     const std::uint64_t timed = known - untimed;
     const std::uint64_t rest = span_ns > timed ? span_ns - timed : 1;
@@ -178,6 +183,7 @@ class CostTable {
   // No stamps will come: from now on all costs are from spans.
   void GiveUpTiming() {
     if (!std::exchange(is_timing_, false)) return;
+    ++changes_;
     for (Entry& entry : entries_)
       entry.timed = 0;
   }
@@ -266,6 +272,7 @@ class CostTable {
     Learn(*entry, ns);
     const std::uint64_t change = ns > entry->cost_ns ? ns - entry->cost_ns : entry->cost_ns - ns;
     has_jumped_ = has_jumped_ || 4 * change > entry->cost_ns;
+    changes_ += change != 0 ? 1 : 0;
     entry->cost_ns = ns;
   }
   // A launch of this kind took at most `ns`.
@@ -318,6 +325,7 @@ class CostTable {
       Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
       if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
     }
+    ++changes_;
     *oldest = Entry{};
     oldest->key = key;
     oldest->used = ++clock_;
@@ -328,6 +336,7 @@ class CostTable {
   std::array<Function, kFunctions> functions_{};
   std::uint32_t correct_estimates_ = 0;  // by the average, in a row
   std::uint64_t clock_ = 0;
+  std::uint64_t changes_ = 0;
   bool has_jumped_ = false;
   bool is_timing_ = true;
 };

@@ -198,9 +198,18 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
       UnlockToMarkEach(lock, [](const TrackedStream& stream) { return !stream.work.IsMarked() && stream.pins == 0; });
     }
     UnlockToPoll(lock);
-    if (reports_.Launched() == 0) return if_idle_ns;
+    if (reports_.Launched() == 0) {
+      quiet_since_ns_ = now_ns;
+      return if_idle_ns;
+    }
   }
-  return NextTickNs(now_ns);
+  return NextTickNs(now_ns, is_used);
+}
+
+void DeviceTracker::BecomeBusy(std::uint64_t now_ns) {
+  if (quiet_since_ns_ != 0 && now_ns >= quiet_since_ns_ + kQuietLeftNs) quiet_until_ns_ = now_ns + kQuietExpectedNs;
+  quiet_since_ns_ = 0;
+  reports_.SetBusy();
 }
 
 // How long nothing must have been submitted. If nobody waits for this client's "idle", short pauses are left alone.
@@ -208,15 +217,18 @@ std::uint64_t DeviceTracker::QuietNs() const {
   return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);
 }
 
-// The client can be idle once all that is in flight is due and nothing was submitted for a while.
-std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns) const {
+// The client can be idle once all that is in flight is due and nothing was submitted for a while. `is_used`: something
+// was submitted since the tick before.
+std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) const {
+  const bool is_launching = is_used && now_ns - last_submit_ns_ < kQuietNs;
+  const std::uint64_t awaited_ns = is_launching && now_ns >= quiet_until_ns_ ? kSteadyNs : kWatchNs;
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
   if (!times_.Average().HasValue()) due_ns = 0;  // without measurements, weights are guesses
   const std::uint64_t next_ns =
-      std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns, last_submit_ns_ + QuietNs(),
+      std::max({now_ns + (is_awaited_ ? awaited_ns : kLazyNs), due_ns, last_submit_ns_ + QuietNs(),
                 std::min(others_poll_until_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);
 }

@@ -245,8 +245,9 @@ class DeviceTracker {
   void AwaitRoom(std::uint64_t epoch, std::uint32_t room_generation);
   void UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
-  std::uint64_t NextTickNs(std::uint64_t now_ns) const;
+  std::uint64_t NextTickNs(std::uint64_t now_ns, bool is_used) const;
   std::uint64_t QuietNs() const;
+  void BecomeBusy(std::uint64_t now_ns);
   // ---- reports
   void UpdateWaits() { reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead()); }
   void UpdateDeadline();
@@ -272,13 +273,15 @@ class DeviceTracker {
   std::uint64_t epoch_ = 1;  // launches and snapshots of another epoch are void
   std::uint64_t next_batch_ = 1;
   const int device_;
-  std::uint32_t marking_legacy_ = 0;        // threads that record on the legacy default stream outside of a launch
-  std::uint32_t entered_ = 0;               // launches that have entered and not left
-  std::uint32_t syncing_ = 0;               // threads in a call that will settle
-  std::uint32_t blocked_ = 0;               // threads in a call that waits, or may wait
-  std::uint32_t implicit_syncs_ = 0;        // threads between BeginImplicitSync and EndImplicitSync
-  std::uint64_t last_submit_ns_ = 0;        // when a launch last entered or was let through
-  std::uint64_t last_poll_ns_ = 0;          // of the agent, while a thread synchronises
+  std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
+  std::uint32_t entered_ = 0;         // launches that have entered and not left
+  std::uint32_t syncing_ = 0;         // threads in a call that will settle
+  std::uint32_t blocked_ = 0;         // threads in a call that waits, or may wait
+  std::uint32_t implicit_syncs_ = 0;  // threads between BeginImplicitSync and EndImplicitSync
+  std::uint64_t last_submit_ns_ = 0;  // when a launch last entered or was let through
+  std::uint64_t last_poll_ns_ = 0;    // of the agent, while a thread synchronises
+  std::uint64_t quiet_since_ns_ = 0;  // when the agent found that all had ended; 0: there is new work, or a call did
+  std::uint64_t quiet_until_ns_ = 0;  // until then, ends that no call shows are likely
   std::uint64_t others_poll_until_ns_ = 0;  // until then, a thread that waits for the window polls
   std::uint64_t submitted_at_tick_ = 0;     // reports_.Submitted() at the last Tick
   bool is_polling_ = false;                 // a thread is polling, with the lock released

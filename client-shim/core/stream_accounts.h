@@ -57,9 +57,10 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
     std::uint64_t marked_at_ns = 0;
   };
   static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+  static constexpr LaunchKey kNoKey = ~LaunchKey{0};  // not 0, which launches of unknown kind have
   // A kind of launch, and its cost while the grant is in force.
   struct Kind {
-    LaunchKey key = 0;  // 0: none
+    LaunchKey key = kNoKey;
     LaunchKey function = 0;
     std::uint64_t weight_ns = 0;
     std::uint32_t launched = 0;  // with success, since the last fold
@@ -91,9 +92,10 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
              std::uint64_t now_ns, Begun* begun) {
     const BriefHold hold(&lock_, BriefHold::How::kTry);
     if (!hold.IsHeld() || !is_granted_ || terms_.owner != owner || terms_.window != window) return false;
-    const std::size_t number = NumberOf(key);
+    const std::size_t number = NumberIn(SetOf(key), key);
+    if (number == kNowhere) return false;
     const Kind& kind = kinds_[number];
-    if (kind.key != key || key == 0 || kind.function != function || (may_time && kind.wants_time)) return false;
+    if (kind.function != function || (may_time && kind.wants_time)) return false;
     const std::uint64_t weight_ns = kind.weight_ns;
     if (weight_ns > terms_.room_ns ||
         IsMarkerDue(window.us, terms_.unmarked_ns + weight_ns, weight_ns, now_ns - terms_.marked_at_ns))
@@ -110,33 +112,35 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
   bool Leave(std::uint32_t grant, std::uint8_t kind) {
     const BriefHold hold(&lock_, BriefHold::How::kTry);
     if (!hold.IsHeld() || grant != grant_) return false;
-    ++kinds_[kind].launched;
-    launched_kinds_ |= std::uint32_t{1} << kind;
+    if (kinds_[kind].launched++ == 0) launched_kinds_[launched_kinds_count_++] = kind;
     return true;
   }
 
   // ---- under the device's lock
   void Grant(const Terms& terms, const CostTable& costs, LaunchKey key, LaunchKey function) {
     const BriefHold hold(&lock_, BriefHold::How::kWait);
-    if (terms_.owner != terms.owner) known_kinds_ = 0;
+    if (terms_.owner != terms.owner) ForgetKinds();
     terms_ = terms;
     folded_ns_ = terms.unmarked_ns;
     promised_ns_ = terms.room_ns == kNoLimit ? 0 : terms.room_ns;
-    const std::size_t own = NumberOf(key);
+    const std::size_t own = NumberFor(key);
     kinds_[own] = Kind{key, function};
-    known_kinds_ |= std::uint32_t{1} << own;
-    for (std::uint32_t rest = known_kinds_; rest != 0; rest &= rest - 1) {
-      const auto number = static_cast<std::size_t>(std::countr_zero(rest));
-      if (!LookUp(costs, &kinds_[number])) known_kinds_ &= ~(std::uint32_t{1} << number);
+    if (std::exchange(cost_changes_, costs.Changes()) != costs.Changes()) {
+      KindSet known;
+      known_kinds_.TakeEach([&](std::size_t number) {
+        if (LookUp(costs, &kinds_[number])) known.Add(number);
+      });
+      known_kinds_ = known;
     }
+    if (LookUp(costs, &kinds_[own])) known_kinds_.Add(own);
     is_granted_ = true;
   }
   // Calls add(stream, kind) for each kind that was launched since the last fold. `takes_back`: also ends the grant.
   template <typename Add>
   Folded Fold(bool takes_back, Add add) {
     const BriefHold hold(&lock_, BriefHold::How::kWait);
-    for (; launched_kinds_ != 0; launched_kinds_ &= launched_kinds_ - 1) {
-      Kind& kind = kinds_[static_cast<std::size_t>(std::countr_zero(launched_kinds_))];
+    while (launched_kinds_count_ > 0) {
+      Kind& kind = kinds_[launched_kinds_[--launched_kinds_count_]];
       add(terms_.stream, std::as_const(kind));
       kind.launched = 0;
     }
@@ -154,9 +158,48 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
   }
 
  private:
-  static constexpr unsigned kKindBits = 5;  // kinds with the same number replace each other
+  // An eager program launches some dozens of kinds by turns. One that has no place goes by the device, with its lock.
+  static constexpr unsigned kSetBits = 4;
+  static constexpr std::size_t kWays = 8;
+  static constexpr std::size_t kKinds = kWays << kSetBits;
+  static constexpr std::size_t kNowhere = kKinds;
 
-  static std::size_t NumberOf(LaunchKey key) { return FibonacciHash<kKindBits>(key); }
+  // Numbers of kinds.
+  class KindSet {
+   public:
+    void Add(std::size_t number) { words_[number / 64] |= std::uint64_t{1} << number % 64; }
+    // Calls take(number) for each, in order, and forgets them.
+    template <typename Take>
+    void TakeEach(Take take) {
+      for (std::size_t word = 0; word < words_.size(); ++word) {
+        for (std::uint64_t rest = std::exchange(words_[word], 0); rest != 0; rest &= rest - 1)
+          take(64 * word + static_cast<std::size_t>(std::countr_zero(rest)));
+      }
+    }
+
+   private:
+    std::array<std::uint64_t, kKinds / 64> words_{};
+  };
+
+  // The first of the numbers that it may have.
+  static std::size_t SetOf(LaunchKey key) { return kWays * FibonacciHash<kSetBits>(key); }
+  // Of `key` in the set of numbers that begins with `first`; kNowhere: it is not there.
+  std::size_t NumberIn(std::size_t first, LaunchKey key) const {
+    for (std::size_t number = first; number < first + kWays; ++number) {
+      if (kinds_[number].key == key) return number;
+    }
+    return kNowhere;
+  }
+  // Its number or, if it has none, a free one or another kind's.
+  std::size_t NumberFor(LaunchKey key) const {
+    const std::size_t first = SetOf(key);
+    if (const std::size_t own = NumberIn(first, key); own != kNowhere) return own;
+    const std::size_t free = NumberIn(first, kNoKey);
+    return free != kNowhere ? free : first + grant_ % kWays;
+  }
+  void ForgetKinds() {
+    known_kinds_.TakeEach([this](std::size_t number) { kinds_[number] = Kind{}; });
+  }
   // False: its cost is not reliable, and no launch of it is counted here.
   static bool LookUp(const CostTable& costs, Kind* kind) {
     const CostTable::Known known = costs.CostOf(kind->key);
@@ -173,20 +216,22 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
   BriefLock lock_;
   std::uint32_t grant_ = 0;  // counts grants; a launch under another one leaves by the device
   bool is_granted_ = false;
-  std::uint32_t begun_ = 0;           // launches since the last fold
-  std::uint32_t launched_kinds_ = 0;  // a bit for each kind that was launched since the last fold
-  std::uint64_t folded_ns_ = 0;       // terms_.unmarked_ns at the last fold
-  std::uint64_t last_ns_ = 0;         // when a launch was last begun
-  std::uint64_t promised_ns_ = 0;     // room of the window that is promised and not folded
-  std::uint32_t known_kinds_ = 0;     // a bit for each kind that is not empty
+  std::uint32_t begun_ = 0;  // launches since the last fold
+  std::uint32_t launched_kinds_count_ = 0;
+  std::uint64_t folded_ns_ = 0;     // terms_.unmarked_ns at the last fold
+  std::uint64_t last_ns_ = 0;       // when a launch was last begun
+  std::uint64_t promised_ns_ = 0;   // room of the window that is promised and not folded
+  KindSet known_kinds_;             // those that are not empty
+  std::uint64_t cost_changes_ = 0;  // CostTable::Changes() when they were looked up
   Terms terms_;
-  std::array<Kind, std::size_t{1} << kKindBits> kinds_;
+  std::array<std::uint8_t, kKinds> launched_kinds_;  // those that were launched since the last fold
+  std::array<Kind, kKinds> kinds_;
 };
 
 // The accounts of a device.
 class StreamAccounts {
  public:
-  static constexpr unsigned kAccountBits = 6;
+  static constexpr unsigned kAccountBits = 5;
   static constexpr std::size_t kAccounts = std::size_t{1} << kAccountBits;
   // Both outlive this object.
   StreamAccounts(const Captures* captures, const Deadlines* deadlines) : captures_(captures), deadlines_(deadlines) {}

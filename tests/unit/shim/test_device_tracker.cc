@@ -97,6 +97,56 @@ TEST_CASE_METHOD(Fixture, "who is awaited is looked at soon, and who is not a th
   CHECK(tracker.Tick(now + 8'000'000, false) > now + 9'000'000);
 }
 
+TEST_CASE_METHOD(Fixture, "who launches steadily is left alone, until it pauses and no call shows it", "[tracker]") {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  std::uint64_t next = DeviceTracker::kNever;
+  const auto now = [] { return xschedd::MonotonicNs(); };
+  const auto tick_if_due = [&] {
+    if (now() < next) return 0;
+    vendor.Finish(reinterpret_cast<void*>(16), 1000);
+    next = tracker.Tick(now(), true);
+    return 1;
+  };
+  // Ticks in a millisecond of launches; a new burst wakes the agent.
+  const auto launching = [&] {
+    int ticks = 0;
+    if (next == DeviceTracker::kNever) next = now();
+    for (const std::uint64_t end = now() + kMillisecond; now() < end; TestClock::Pass(20'000)) {
+      DeviceLaunch launch(&tracker, Key(16), 7);
+      CHECK(launch.Begin(Window{}, false, now()));
+      launch.Leave(true, false);
+      ticks += tick_if_due();
+    }
+    return ticks;
+  };
+  // How long the pause was before the agent found it.
+  const auto pause = [&](std::uint64_t length_ns) {
+    const std::uint64_t start = now();
+    std::uint64_t found = 0;
+    for (; now() < start + length_ns; TestClock::Pass(10'000)) {
+      if (tick_if_due() == 1 && next == DeviceTracker::kNever) found = now() - start;
+    }
+    return found;
+  };
+  CHECK(launching() == 1);
+  CHECK(pause(2 * kMillisecond) > 200'000);
+  CHECK(launching() > 10);  // such a pause may come again
+  CHECK(pause(2 * kMillisecond) < 200'000);
+
+  // For a second. Then the program's own calls show its pauses again.
+  launching();
+  Sync(SyncScope::kStream, Key(16));
+  pause(1'000 * kMillisecond);
+  CHECK(launching() == 1);
+  Sync(SyncScope::kStream, Key(16));
+  pause(2 * kMillisecond);
+  CHECK(launching() == 1);
+
+  // A moment without a launch is no pause.
+  CHECK(pause(kMillisecond + kMillisecond / 5) > 0);
+  CHECK(launching() == 1);
+}
+
 TEST_CASE_METHOD(Fixture, "a launch that is forced in is counted like any other", "[tracker]") {
   const Window window{500, 1};
   TryLaunch(Key(16), window);

@@ -71,6 +71,24 @@ TEST_CASE_METHOD(Accounts, "a launch of a known kind on a busy stream is counted
   CHECK(IsOnAccount(Key(kStream)));  // who has only looked has taken nothing back
 }
 
+TEST_CASE_METHOD(Accounts, "the dozens of kinds that an eager program launches by turns fit into an account",
+                 "[accounts]") {
+  std::mt19937_64 random(1);
+  std::array<LaunchKey, 40> kinds{};
+  for (LaunchKey& kind : kinds)
+    LearnCost(Key(kStream), kind = random());
+  const auto on_account = [&] {
+    return std::count_if(kinds.begin(), kinds.end(),
+                         [&](LaunchKey kind) { return IsOnAccount(Key(kStream), kNoWindow, kind); });
+  };
+  on_account();  // the first of each goes by the device
+  CHECK(on_account() >= 36);
+  // Costs that have changed count from the next grant on.
+  LearnCost(Key(kStream), random());
+  on_account();
+  CHECK(on_account() >= 36);
+}
+
 TEST_CASE_METHOD(Accounts, "what is not as most launches are goes to the device", "[accounts]") {
   struct Case {
     const char* what;

@@ -196,6 +196,24 @@ def asleep(results: Dict[str, dict]) -> List[str]:
     return [*lines, ""] if len(lines) > 2 else []
 
 
+def tracked_high(results: Dict[str, dict]) -> List[str]:
+    """Of each way the medians of its stretches; and of their ratios to the untracked stretch of the same round, the quartiles."""
+    lines = ["| the important program, by turns | | p50 ms | its host's part, p10 | of untracked: p50 | the quartiles | "
+             "its host's part, p10 | the quartiles | the agent wakes, a second |",
+             "|---" * 9 + "|"]
+    for name, ways in results.items():
+        if not name.startswith("tracked-high "):
+            continue
+        for way, stretches in ways.items():
+            values = [f"{quantile([one[key] for one in stretches], 0.5):.2f}" for key in ("p50_ms", "host_p10_ms")]
+            for key in ("p50_ms", "host_p10_ms"):
+                ratios = [one[key] / its[key] for one, its in zip(stretches, ways["untracked"])]
+                values += [f"{quantile(ratios, 0.5):.3f}", f"{quantile(ratios, 0.25):.3f} to {quantile(ratios, 0.75):.3f}"]
+            values.append(f"{quantile([one['wakes_per_s'] for one in stretches], 0.5):.0f}")
+            lines.append(row(name.partition(" ")[2], way, values))
+    return [*lines, ""] if len(lines) > 2 else []
+
+
 def spread(values: List[float], form: str) -> str:
     median, least, most = (form.format(value) for value in (quantile(values, 0.5), min(values), max(values)))
     return f"{median} ({least} to {most})"
