@@ -207,7 +207,11 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
 }
 
 void DeviceTracker::BecomeBusy(std::uint64_t now_ns) {
-  if (quiet_since_ns_ != 0 && now_ns >= quiet_since_ns_ + kQuietLeftNs) quiet_until_ns_ = now_ns + kQuietExpectedNs;
+  const bool is_shown = quiet_since_ns_ == 0;
+  if (is_shown || now_ns >= quiet_since_ns_ + kQuietLeftNs) {
+    quiet_ends_ = is_shown ? std::max(quiet_ends_ - 1, 0) : std::min(quiet_ends_ + 2, 4);
+    busy_since_ns_ = now_ns;
+  }
   quiet_since_ns_ = 0;
   reports_.SetBusy();
 }
@@ -221,7 +225,8 @@ std::uint64_t DeviceTracker::QuietNs() const {
 // was submitted since the tick before.
 std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) const {
   const bool is_launching = is_used && now_ns - last_submit_ns_ < kQuietNs;
-  const std::uint64_t awaited_ns = is_launching && now_ns >= quiet_until_ns_ ? kSteadyNs : kWatchNs;
+  const bool ends_quietly = quiet_ends_ >= 2 && now_ns < busy_since_ns_ + kEndsSoonNs;
+  const std::uint64_t awaited_ns = is_launching && !ends_quietly ? kSteadyNs : kWatchNs;
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);

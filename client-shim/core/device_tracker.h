@@ -281,7 +281,8 @@ class DeviceTracker {
   std::uint64_t last_submit_ns_ = 0;  // when a launch last entered or was let through
   std::uint64_t last_poll_ns_ = 0;    // of the agent, while a thread synchronises
   std::uint64_t quiet_since_ns_ = 0;  // when the agent found that all had ended; 0: there is new work, or a call did
-  std::uint64_t quiet_until_ns_ = 0;  // until then, ends that no call shows are likely
+  std::uint64_t busy_since_ns_ = 0;   // when work began, other than after a moment
+  int quiet_ends_ = 0;                // grows with each end that the agent found, falls with each that a call showed
   std::uint64_t others_poll_until_ns_ = 0;  // until then, a thread that waits for the window polls
   std::uint64_t submitted_at_tick_ = 0;     // reports_.Submitted() at the last Tick
   bool is_polling_ = false;                 // a thread is polling, with the lock released

@@ -13,10 +13,11 @@ namespace xschedd::shim {
 inline constexpr std::uint64_t kWatchNs = 60'000;
 // Its interval while the program launches and its own calls prove ends: each poll takes locks that launches take, too.
 inline constexpr std::uint64_t kSteadyNs = 1'000'000;
-// After a pause that no call of the program has shown, and of which this much was left, others are expected for a
-// while. A shorter one opens nobody's gate: the daemon's linger is longer.
+// An end that only the agent has found is a reason to expect another one if this much of the pause was left: a shorter
+// one opens nobody's gate, because the daemon's linger is longer.
 inline constexpr std::uint64_t kQuietLeftNs = 200'000;
-inline constexpr std::uint64_t kQuietExpectedNs = 1'000'000'000;
+// How long after its begin the end of work is expected to be near.
+inline constexpr std::uint64_t kEndsSoonNs = 1'000'000'000;
 // Its interval if nobody waits, and its longest: the GPU time in the ledger must not be more than some 3 ms behind.
 inline constexpr std::uint64_t kLazyNs = 1'500'000;
 
