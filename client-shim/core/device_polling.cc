@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "client-shim/core/device_tracker.h"
 #include "client-shim/core/polling.h"
@@ -213,6 +214,7 @@ void DeviceTracker::BecomeBusy(std::uint64_t now_ns) {
     busy_since_ns_ = now_ns;
   }
   quiet_since_ns_ = 0;
+  was_launching_ = false;
   reports_.SetBusy();
 }
 
@@ -223,10 +225,11 @@ std::uint64_t DeviceTracker::QuietNs() const {
 
 // The client can be idle once all that is in flight is due and nothing was submitted for a while. `is_used`: something
 // was submitted since the tick before.
-std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) const {
+std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) {
   const bool is_launching = is_used && now_ns - last_submit_ns_ < kQuietNs;
+  const bool is_steady = std::exchange(was_launching_, is_launching) && is_launching;
   const bool ends_quietly = quiet_ends_ >= 2 && now_ns < busy_since_ns_ + kEndsSoonNs;
-  const std::uint64_t awaited_ns = is_launching && !ends_quietly ? kSteadyNs : kWatchNs;
+  const std::uint64_t awaited_ns = is_steady && !ends_quietly ? kSteadyNs : kWatchNs;
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);

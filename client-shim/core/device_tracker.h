@@ -245,7 +245,7 @@ class DeviceTracker {
   void AwaitRoom(std::uint64_t epoch, std::uint32_t room_generation);
   void UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
-  std::uint64_t NextTickNs(std::uint64_t now_ns, bool is_used) const;
+  std::uint64_t NextTickNs(std::uint64_t now_ns, bool is_used);
   std::uint64_t QuietNs() const;
   void BecomeBusy(std::uint64_t now_ns);
   // ---- reports
@@ -286,6 +286,7 @@ class DeviceTracker {
   std::uint64_t others_poll_until_ns_ = 0;  // until then, a thread that waits for the window polls
   std::uint64_t submitted_at_tick_ = 0;     // reports_.Submitted() at the last Tick
   bool is_polling_ = false;                 // a thread is polling, with the lock released
+  bool was_launching_ = false;              // at the last Tick
   bool is_awaited_ = false;                 // as of the last Tick
 };
 
