@@ -117,6 +117,7 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
   }
 
   // ---- under the device's lock
+  // It has no grant, so that all it has counted is folded.
   void Grant(const Terms& terms, const CostTable& costs, LaunchKey key, LaunchKey function) {
     const BriefHold hold(&lock_, BriefHold::How::kWait);
     if (terms_.owner != terms.owner) ForgetKinds();
