@@ -182,7 +182,7 @@ class DeviceLaunch {
   if (tracker.deadlines_->Any()) [[unlikely]]
     NewDeadline(state_);
   if (!tracker.reports_.IsBusy()) [[unlikely]]
-    tracker.BecomeBusy(now_ns);
+    tracker.BeginWork(now_ns);
 }
 
 // ---- admitted

@@ -207,7 +207,9 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   return NextTickNs(now_ns, is_used);
 }
 
-void DeviceTracker::BecomeBusy(std::uint64_t now_ns) {
+// An end that the agent has found weighs as much as two that calls have shown: looking costs little beside a late
+// opening.
+void DeviceTracker::BeginWork(std::uint64_t now_ns) {
   const bool is_shown = quiet_since_ns_ == 0;
   if (is_shown || now_ns >= quiet_since_ns_ + kQuietLeftNs) {
     quiet_ends_ = is_shown ? std::max(quiet_ends_ - 1, 0) : std::min(quiet_ends_ + 2, 4);

@@ -247,7 +247,8 @@ class DeviceTracker {
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
   std::uint64_t NextTickNs(std::uint64_t now_ns, bool is_used);
   std::uint64_t QuietNs() const;
-  void BecomeBusy(std::uint64_t now_ns);
+  // The first work after none: reports it, and remembers who found the end before.
+  void BeginWork(std::uint64_t now_ns);
   // ---- reports
   void UpdateWaits() { reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead()); }
   void UpdateDeadline();

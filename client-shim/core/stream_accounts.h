@@ -225,7 +225,8 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
   KindSet known_kinds_;             // those that are not empty
   std::uint64_t cost_changes_ = 0;  // CostTable::Changes() when they were looked up
   Terms terms_;
-  std::array<std::uint8_t, kKinds> launched_kinds_;  // those that were launched since the last fold
+  // Numbers of those that were launched since the last fold: the first launched_kinds_count_.
+  std::array<std::uint8_t, kKinds> launched_kinds_;
   std::array<Kind, kKinds> kinds_;
 };
 
