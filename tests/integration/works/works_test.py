@@ -68,8 +68,8 @@ class Report(unittest.TestCase):
         text = json.dumps([self.sections["works"]["findings"], self.sections["works"]["skipped"]])
         for part in (*SCENARIOS, "the default stream", "8 threads", "live set", "PyTorch"):
             self.assertIn(part, text)
-        for part in ("untracked", "tracked"):
-            self.assertTrue(any(words in text for words in (f"a launch {part}", f"launches {part}", '"overhead"')), text)
+        for part in ("a launch untracked", "a launch tracked"):
+            self.assertTrue(part in text or '"overhead"' in text, text)
 
     def test_programs_work_and_every_live_change_counts(self):
         found = {finding["what"].split(":")[0]: finding for finding in self.sections["works"]["findings"]}
