@@ -1,24 +1,20 @@
 """How often the library's own thread wakes in a client that launches continuously."""
 
 import pathlib
-import re
+import sys
 import time
 import unittest
 
 import harness
 from harness import wait_for
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/bench"))
+from benchlib import agent  # noqa: E402
+
 WHOLE = 8000  # workgroups: all of the device
 
 
 class Wakes(harness.NodeTest):
-    def agent_of(self, pid):
-        return next(thread for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()
-                    if (thread / "comm").read_text().strip() == "xschedd-agent")
-
-    def wakes(self, thread):
-        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (thread / "status").read_text(), re.MULTILINE).group(1))
-
     def wakes_a_launch(self, what, *arguments, priority, neighbour):
         """Wake-ups of the agent for each launch of a client that launches steadily beside an idle neighbour."""
         node = self.node
@@ -32,10 +28,9 @@ class Wakes(harness.NodeTest):
 
         # The agent polls more often after the first launches.
         wait_for(lambda: submitted() > 2000, "it launches")
-        agent = self.agent_of(program.pid)
-        begun, wakes, launches = time.monotonic(), self.wakes(agent), submitted()
+        begun, wakes, launches = time.monotonic(), agent.wakes(program.pid), submitted()
         wait_for(lambda: submitted() > launches + 5000, "it launches")
-        wakes, launches, took = self.wakes(agent) - wakes, submitted() - launches, time.monotonic() - begun
+        wakes, launches, took = agent.wakes(program.pid) - wakes, submitted() - launches, time.monotonic() - begun
         program.kill()
         beside.kill()
         print(f"{what}: the agent woke {wakes / took:.0f} times a second beside {launches / took:.0f} launches")

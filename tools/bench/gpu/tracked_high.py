@@ -4,13 +4,13 @@ it: in the same processes, by short turns, because a host's speed varies by more
 Thread rule: main thread.
 """
 
-import pathlib
-import re
 import time
+from contextlib import nullcontext
 from typing import Dict, List
 
 import figures
 from bench import Bench
+from benchlib import agent
 from benchlib.figures import quantile
 from levers import equals, only_of
 from rig import Rig
@@ -22,13 +22,6 @@ UNTRACKED, TRACKED, EQUAL, BESIDE, HELD = "untracked", "tracked", "others, equal
 WAYS = (UNTRACKED, TRACKED, EQUAL, BESIDE, HELD)
 
 
-def agent_wakes(pid: int) -> int:
-    """How often the library's own thread has slept and woken."""
-    agent = next(thread for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()
-                 if (thread / "comm").read_text().strip() == "xschedd-agent")
-    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (agent / "status").read_text(), re.MULTILINE).group(1))
-
-
 def once(rig: Rig, scenario: Scenario, way: str) -> Dict[str, float]:
     """Of a stretch: the median latency; of the host's part the fastest tenth, which most stretches reach whatever else the
     machine does; in ms. The agent's wake-ups a second."""
@@ -37,9 +30,9 @@ def once(rig: Rig, scenario: Scenario, way: str) -> Dict[str, float]:
     rig.daemon.ask("policy", "set", "--tolerance", "100" if way == BESIDE else "0")
     tenants = [tenant for tenant in rig.tenants if tenant.name in names]
     pid = next(tenant.child.pid for tenant in tenants if tenant.name == high)
-    begun, wakes = time.monotonic(), agent_wakes(pid)
+    begun, wakes = time.monotonic(), agent.wakes(pid)
     answer = rig.stretch(tenants, STRETCH_S, {high: Load(0)})[high]
-    wakes, took_s = agent_wakes(pid) - wakes, time.monotonic() - begun
+    wakes, took_s = agent.wakes(pid) - wakes, time.monotonic() - begun
     whole, waits = figures.latencies(answer), figures.waited(answer)
     return {"p50_ms": quantile(whole, 0.5), "host_p10_ms": quantile([ms - wait for ms, wait in zip(whole, waits)], 0.1),
             "wakes_per_s": wakes / took_s}
@@ -56,10 +49,7 @@ def tracked_high(bench: Bench) -> None:
         found: Dict[str, List[Dict[str, float]]] = {way: [] for way in WAYS}
         for number in range(-1, bench.options.rounds):
             for way in WAYS if number % 2 == 0 else WAYS[::-1]:
-                if way in (UNTRACKED, EQUAL):
-                    with equals(scenario, rig):
-                        result = once(rig, scenario, way)
-                else:
+                with equals(scenario, rig) if way in (UNTRACKED, EQUAL) else nullcontext():
                     result = once(rig, scenario, way)
                 if number >= 0:  # the first round warms up
                     found[way].append(result)
