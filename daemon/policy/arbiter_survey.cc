@@ -279,7 +279,7 @@ void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
   const bool is_measured = holders_.Measures(tenant.group);
   const Rest rest = is_measured ? RestOf(*decision_->memory[tenant.group].benefit, mode) : Rest{};
   note(device.by_mode_not_away, rest.is_on ? std::max(mode, Benefit::kRestMode) : mode);
-  DecideAgainAt(rest.changes_ns);
+  DecideAgainAt(rest.ask_again_ns);
   if (is_measured && !tenant.busy && mode < kAwayMode) DecideAgainAt(tenant.idle_since_ns + kAwayNs);
 }
 

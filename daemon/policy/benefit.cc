@@ -116,6 +116,10 @@ bool IsOver(const BenefitMemory& memory, bool busy, std::uint64_t now_ns) {
          (block.bursts >= kManyBursts && now_ns > RequestEndsAt(memory)) || block.busy_ns >= kLongestBlockNs;
 }
 
+std::uint64_t AheadNs(Mode mode) {
+  return AllowanceOf(mode).ahead_us * kNsPerUs;
+}
+
 // The standard error of the mean of `pairs` values; infinite for fewer than two.
 double Error(double variance, std::uint32_t pairs) {
   return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
@@ -153,6 +157,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
     memory.block = {};
     memory.seen_ns = memory.idle_since_ns = memory.waits.stretch_since_ns = 0;
     memory.waits.now = false;
+    memory.waits.shut_since_ns = 0;
     return;
   }
   // Both blocks of a pair must be counted alike.
@@ -162,6 +167,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.contended = work.contended;
   memory.others_work = work.others_work;
   NoteOthers(memory, work.others);
+  NoteLaunches(memory.waits, work.launched);
   NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place != 0) return;
@@ -220,8 +226,19 @@ void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
+  WaitMemory& waits = memory.waits;
+  const std::uint64_t ahead_ns = AheadNs(memory.mode);
+  if (ahead_ns != 0 && memory.idle_since_ns == 0 && waits.shut_since_ns == 0) {
+    const std::uint64_t wait_ns = NextWaitNs(waits, now_ns_);
+    if (wait_ns != 0 && wait_ns <= now_ns_ + ahead_ns) waits.shut_since_ns = now_ns_;
+  }
   memory.holds = HoldsThroughout(memory.mode) ||
-                 (IsWhileItWaits(memory.mode) && (memory.waits.now || Lingers(memory.waits, now_ns_)));
+                 (IsWhileItWaits(memory.mode) && (waits.now || Lingers(waits, now_ns_) || IsShutAhead(memory)));
+}
+
+bool Benefit::IsShutAhead(const BenefitMemory& memory) const {
+  const std::uint64_t since_ns = memory.waits.shut_since_ns;
+  return since_ns != 0 && now_ns_ < since_ns + kMostAhead * AheadNs(memory.mode);
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -468,7 +485,9 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
-    next_decision_ns = std::min(next_decision_ns, memory.waits.until_ns + kWaitLingerNs);
+    const std::uint64_t until_ns = IsShutAhead(memory) ? memory.waits.shut_since_ns + kMostAhead * AheadNs(memory.mode)
+                                                       : memory.waits.until_ns + kWaitLingerNs;
+    next_decision_ns = std::min(next_decision_ns, until_ns);
   }
   if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
@@ -486,12 +505,14 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
 }
 
 Rest RestOf(const BenefitMemory& memory, Mode mode) {
-  if (!IsWhileItWaits(mode)) return {};
+  if (!IsWhileItWaits(mode) || mode == Benefit::kRestMode) return {};
   const std::uint64_t ends_ns = memory.idle_since_ns == 0 ? kNever : RequestEndsAt(memory) + 1;
-  if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead_ns >= kRestLeadNs};
-  const std::uint64_t wait_ns = NextWaitNs(memory.waits);
-  const bool is_on = memory.seen_ns + kRestLeadNs < wait_ns;
-  return {.is_on = is_on, .changes_ns = std::min(ends_ns, is_on ? wait_ns - kRestLeadNs : kNever)};
+  if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead.ns >= kRestLeadNs};
+  const std::uint64_t ahead_ns = AheadNs(mode);
+  const bool is_on =
+      memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < NextWaitNs(memory.waits, memory.seen_ns);
+  const std::uint64_t again_ns = is_on ? AskAgainNs(memory.waits, ahead_ns, memory.seen_ns) : kNever;
+  return {.is_on = is_on, .ask_again_ns = std::min(ends_ns, again_ns)};
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {

@@ -5,9 +5,10 @@
 //     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
 //     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
 //     held. Others stay held between two waits that follow one another at once (waits.h).
-//   - While no wait is near, others below such a group have the windows of kRestMode: what they have in flight has
-//     finished by the time the host waits. Wide windows end kRestLeadNs before the next wait is expected; between
-//     requests they need a lead of at least that.
+//   - While no wait is near, others below such a group have the windows of kRestMode. Some time before the next wait is
+//     expected they are shut, so that what they have in flight has finished by then: that costs them less than narrow
+//     windows would, and the host waits no longer. If the wait does not come, they are opened again after a few such
+//     times, with the mode's window until it does. Between requests wide windows need a lead of at least kRestLeadNs.
 //   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
@@ -81,6 +82,8 @@ class Benefit {
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
   static constexpr BenefitMemory::Mode kRestMode = BenefitMemory::Mode::kWaitsWide;
   static constexpr std::uint32_t kMaxOthers = 4;
+  // Others are shut ahead of a wait for no more than this many times Allowance::ahead_us.
+  static constexpr std::uint64_t kMostAhead = 3;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
@@ -119,6 +122,7 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
+  bool IsShutAhead(const BenefitMemory& memory) const;
   static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
@@ -171,6 +175,8 @@ struct Allowance {
   bool is_each;                  // each has so much; else all busy ones together
   // Of each, where time slices are a lever (slices.h); 0: the driver's own. Unused where HoldsThroughout.
   std::uint32_t slice_us;
+  // They are held so long before a wait that is expected (waits.h).
+  std::uint32_t ahead_us;
 };
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // Measured on an H100 and an H200 (driver 580.159.04), whose own slices are 2 ms and whose context switch costs about
@@ -180,8 +186,8 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // kBeside also has the smaller window, which is what tells it from kBesideWide where time slices are no lever. All
   // windows together are far less than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
-      {100, false, 0}, {800, false, 0}, {50, false, 0},     {100, false, 0}, {150, false, 0},
-      {200, false, 0}, {400, false, 0}, {400, true, 1'000}, {800, true, 0},  {3'200, false, 0},
+      {100, false, 0, 0},   {800, false, 0, 0}, {50, false, 0, 3'000}, {100, false, 0, 2'000}, {150, false, 0, 1'400},
+      {200, false, 0, 900}, {400, false, 0, 0}, {400, true, 1'000, 0}, {800, true, 0, 0},      {3'200, false, 0, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }
@@ -190,11 +196,11 @@ inline std::optional<BenefitMemory::Mode> ModeFrom(std::string_view text) {
   if (found == std::end(kModeWords)) return std::nullopt;
   return static_cast<BenefitMemory::Mode>(found - std::begin(kModeWords));
 }
-// Whether others have the windows of Benefit::kRestMode since the last Advance, and when that changes if nothing else
-// does; kNever: it does not. `mode`: in force.
+// Whether others have wider windows than those of `mode`, the one in force, since the last Advance: those of
+// Benefit::kRestMode. And when to ask again if nothing else happens; kNever: never.
 struct Rest {
   bool is_on = false;
-  std::uint64_t changes_ns = kNever;
+  std::uint64_t ask_again_ns = kNever;
 };
 Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the

@@ -120,10 +120,17 @@ struct WaitMemory {
   // are for all further places.
   std::array<float, 4> followed = {1, 1, 1, 1};
   std::array<float, 4> followed_soon = {1, 1, 1, 1};
-  std::uint64_t lead_ns = 0;  // the shortest recent stretches; 0: unknown
-  std::uint64_t gap_ns = 0;
+  struct Stretch {
+    std::uint64_t ns = 0;
+    std::uint64_t launches = 0;
+    bool operator==(const Stretch&) const = default;
+  };
+  Stretch lead;  // of each kind, the least that recent ones had; 0: unknown
+  Stretch gap;
   std::uint64_t stretch_since_ns = 0;  // when the present one began; 0: unknown, or it waits
-  bool is_in_gap = false;              // the present one is a gap
+  std::uint64_t launched = 0;          // in it
+  bool is_in_gap = false;              // it is a gap
+  std::uint64_t shut_since_ns = 0;     // others are held for the wait at its end since then; 0: not yet
   bool operator==(const WaitMemory&) const = default;
 };
 

@@ -14,16 +14,33 @@ constexpr std::uint64_t kRowNs = 2 * kNsPerMs;
 constexpr float kSeldom = 0.25F;
 // A wait weighs 1/this in the average of its place in a row.
 constexpr float kFollowedWeight = 8;
-// The shortest stretch grows by 1/this with each longer one.
+// The least of recent stretches grows by 1/this with each longer one.
 constexpr std::uint64_t kStretchPart = 8;
+// Fewer launches do not show how far a stretch has come.
+constexpr std::uint64_t kFewLaunches = 16;
+// Nor does the pace of less than 1/this of them.
+constexpr std::uint64_t kPacePart = 4;
+// It is asked again once half of the time that is left has passed, as the pace may change, but not more often.
+constexpr std::uint64_t kAskAgainNs = 100 * kNsPerUs;
 
 // An index into `followed`.
 std::size_t Place(const WaitMemory& memory) {
   return std::max<std::size_t>(memory.in_row, 1) - 1;
 }
 
-std::uint64_t ShortestOf(const WaitMemory& memory) {
-  return memory.is_in_gap ? memory.gap_ns : memory.lead_ns;
+const WaitMemory::Stretch& LeastOf(const WaitMemory& memory) {
+  return memory.is_in_gap ? memory.gap : memory.lead;
+}
+
+std::uint64_t Least(std::uint64_t least, std::uint64_t present) {
+  const std::uint64_t most = least == 0 ? kNever : least + std::max<std::uint64_t>(least / kStretchPart, 1);
+  return std::min(present, most);
+}
+
+void BeginStretch(WaitMemory& memory, bool is_gap, std::uint64_t now_ns) {
+  memory.stretch_since_ns = now_ns;
+  memory.launched = memory.shut_since_ns = 0;
+  memory.is_in_gap = is_gap;
 }
 
 void EndStretch(WaitMemory& memory, std::uint64_t end_ns) {
@@ -31,9 +48,8 @@ void EndStretch(WaitMemory& memory, std::uint64_t end_ns) {
   const std::uint64_t length_ns = end_ns - memory.stretch_since_ns;
   memory.stretch_since_ns = 0;
   if (memory.is_in_gap && length_ns < kRestLeadNs) return;
-  const std::uint64_t shortest_ns = ShortestOf(memory);
-  const std::uint64_t most_ns = shortest_ns == 0 ? kNever : shortest_ns + shortest_ns / kStretchPart;
-  (memory.is_in_gap ? memory.gap_ns : memory.lead_ns) = std::min(length_ns, most_ns);
+  WaitMemory::Stretch& least = memory.is_in_gap ? memory.gap : memory.lead;
+  least = {.ns = Least(least.ns, length_ns), .launches = Least(least.launches, memory.launched)};
 }
 
 void BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
@@ -56,30 +72,45 @@ void BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
 
 }  // namespace
 
+void NoteLaunches(WaitMemory& memory, std::uint64_t launched) {
+  memory.launched += launched;
+}
+
 void NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns) {
   if (waits == memory.now) return;
   memory.now = waits;
   if (waits) {
     BeginWait(memory, now_ns);
   } else {
-    memory.until_ns = memory.stretch_since_ns = now_ns;
-    memory.is_in_gap = true;
+    memory.until_ns = now_ns;
+    BeginStretch(memory, true, now_ns);
   }
 }
 
 void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_ns) {
   if (!memory.is_in_gap) EndStretch(memory, ended_ns);  // the last one did not wait
-  memory.stretch_since_ns = now_ns;
-  memory.is_in_gap = false;
+  BeginStretch(memory, false, now_ns);
 }
 
 bool Lingers(const WaitMemory& memory, std::uint64_t now_ns) {
   return memory.until_ns != 0 && now_ns < memory.until_ns + kWaitLingerNs && memory.followed[Place(memory)] >= kSeldom;
 }
 
-std::uint64_t NextWaitNs(const WaitMemory& memory) {
+std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns) {
   const bool is_often_soon = memory.is_in_gap && memory.followed_soon[Place(memory)] >= kSeldom;
-  return memory.stretch_since_ns == 0 || is_often_soon ? 0 : memory.stretch_since_ns + ShortestOf(memory);
+  const WaitMemory::Stretch& least = LeastOf(memory);
+  if (memory.stretch_since_ns == 0 || is_often_soon || least.ns < kRestLeadNs) return 0;
+  const std::uint64_t by_time_ns = memory.stretch_since_ns + least.ns;
+  if (least.launches < kFewLaunches) return by_time_ns;
+  if (memory.launched < least.launches / kPacePart) return std::max(by_time_ns, now_ns + least.ns / 2);
+  const std::uint64_t left = least.launches - std::min(memory.launched, least.launches);
+  return now_ns + (now_ns - memory.stretch_since_ns) * left / memory.launched;
+}
+
+std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t ns, std::uint64_t now_ns) {
+  const std::uint64_t at_ns = NextWaitNs(memory, now_ns) - ns;
+  if (LeastOf(memory).launches < kFewLaunches) return at_ns;
+  return std::min(at_ns, now_ns + std::max((at_ns - now_ns) / 2, kAskAgainNs));
 }
 
 }  // namespace xschedd::policy

@@ -3,8 +3,10 @@
 //   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. How
 //     often another one follows is counted for each place in the row.
 //   - A stretch is a time without a wait: from a request's beginning to its first wait (the lead), or from a wait's end
-//     to the next one (the gap). The next wait is expected after the shortest recent stretch of its kind. Gaps below
-//     kRestLeadNs are left out; where they are not seldom, nothing is expected.
+//     to the next one (the gap). Gaps below kRestLeadNs are left out; where they are not seldom, nothing is expected.
+//   - The next wait is expected once there have been as many launches as in the recent stretch with the fewest, at the
+//     pace of the present one: a host's speed changes, and what it launches for a token or a request does so less. With
+//     few launches it is expected after the shortest recent stretch.
 //
 // Thread rule: pure functions of memory and time.
 #pragma once
@@ -22,6 +24,8 @@ inline constexpr std::uint64_t kWaitLingerNs = kNsPerMs;
 // the device.
 inline constexpr std::uint64_t kRestLeadNs = 4 * kNsPerMs;
 
+// It has launched as many since the last decision.
+void NoteLaunches(WaitMemory& memory, std::uint64_t launched);
 // `waits`: whether the host waits from now on.
 void NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns);
 // A request begins. The one before it ended at `ended_ns`.
@@ -29,7 +33,9 @@ void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_n
 
 // Whether a wait has just ended after which another one often follows at once.
 bool Lingers(const WaitMemory& memory, std::uint64_t now_ns);
-// When the next wait is expected at the earliest; 0: unknown, or near.
-std::uint64_t NextWaitNs(const WaitMemory& memory);
+// When the next wait is expected, perhaps now or before; 0: unknown, or near.
+std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns);
+// When to ask again, to hear of `ns` before the expected wait in time; from `now_ns` on.
+std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t ns, std::uint64_t now_ns);
 
 }  // namespace xschedd::policy

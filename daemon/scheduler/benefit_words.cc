@@ -35,7 +35,7 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
   }
   if (policy::IsWhileItWaits(memory.settled)) {
     return fmt::format(
-        "it holds those below it only while its host waits for the device, {}: holding them "
+        "it holds those below it only while its host waits for the device or is about to, {}: holding them "
         "whenever it is busy would make it {} faster, and beside them {}",
         part, Slower(memory, memory.settled), slower);
   }

@@ -192,7 +192,7 @@ TEST_CASE("between requests those below have a wide window if the next one will 
                          Row{"held whenever it is busy", Mode::kHeld, 7 * kNsPerMs, kCredit + 1, 100}}) {
     INFO(row.name);
     World world = Below(row.mode, 1, false);
-    world.state.groups[0].memory.benefit.Use().waits.lead_ns = row.lead_ns;
+    world.state.groups[0].memory.benefit.Use().waits.lead.ns = row.lead_ns;
     world.state.groups[0].memory.benefit.Use().pause_credit_ns = kCredit;
     Tenant& important = world.state.tenants[0];
     important.idle_since_ns = kNow;
@@ -211,9 +211,12 @@ TEST_CASE("between requests those below have a wide window if the next one will 
     const bool is_wide = IsWhileItWaits(row.mode) && row.lead_ns > kRestLeadNs;
     CHECK(begun.gates[1].window_us == (is_wide ? 4 * window_us : narrow_us));
     if (!is_wide) continue;
-    const std::uint64_t until_ns = begins_ns + row.lead_ns - kRestLeadNs;
+    const std::uint64_t ahead_ns = AllowanceOf(row.mode).ahead_us * kNsPerUs;
+    const std::uint64_t until_ns = begins_ns + row.lead_ns - ahead_ns;
     CHECK(begun.next_decision_ns <= until_ns);
-    CHECK(world.At(until_ns).gates[1].window_us == narrow_us);
+    CHECK(world.At(until_ns - 1).gates[1].window_us == 4 * window_us);
+    CHECK(world.At(until_ns).gates[1].held);
+    CHECK(world.At(until_ns + Benefit::kMostAhead * ahead_ns).gates[1].window_us == narrow_us);
   }
 }
 
@@ -246,7 +249,7 @@ class Waiting {
   std::uint64_t now_ns_ = kNow;
 };
 
-TEST_CASE("in a request those below have a wide window until the next wait may be near") {
+TEST_CASE("in a request those below have a wide window, and are shut some time before the next wait is expected") {
   struct Row {
     const char* name;
     std::vector<std::uint64_t> waits_us;  // over and over, each counted from the last one's end
@@ -254,11 +257,11 @@ TEST_CASE("in a request those below have a wide window until the next wait may b
     std::uint64_t wide_us;                // until then; 0: never
   };
   for (const Row& row : {
-           Row{"one in 14 ms", {14'000}, 0, 10'000},
-           Row{"three in a row", {14'000, 100, 300}, 0, 10'000},
-           Row{"their last ones too far apart to stay shut in between", {14'000, 100, 1'100}, 0, 10'000},
-           Row{"the shortest time counts", {14'000, 20'000, 17'000, 9'000}, 0, 5'000},
-           Row{"one call that waits twice", {14'000, 10, 100, 20, 300, 10}, 0, 10'000},
+           Row{"one in 14 ms", {14'000}, 0, 12'000},
+           Row{"three in a row", {14'000, 100, 300}, 0, 12'000},
+           Row{"their last ones too far apart to stay shut in between", {14'000, 100, 1'100}, 0, 12'000},
+           Row{"the shortest time counts", {14'000, 20'000, 17'000, 9'000}, 0, 7'000},
+           Row{"one call that waits twice", {14'000, 10, 100, 20, 300, 10}, 0, 12'000},
            Row{"every second time too soon", {6'000, 3'900}, 0, 0},
            Row{"every third time soon", {14'000, 14'000, 3'000}, 0, 0},
            Row{"others stay shut for the next of the row", {14'000, 100, 300, 14'000, 100}, 1'000, 0},
@@ -276,8 +279,11 @@ TEST_CASE("in a request those below have a wide window until the next wait may b
     CHECK(open.gates[1].window_us == (row.wide_us != 0 ? 4 : 1) * window_us);
     if (row.wide_us == 0) continue;
     CHECK(program.Pass(row.wide_us - 100).gates[1].window_us == 4 * window_us);
-    CHECK(program.Pass(row.wide_us).gates[1].window_us == window_us);
-    CHECK(program.Pass(row.wide_us + 8'000).gates[1].window_us == window_us);
+    CHECK(program.Pass(row.wide_us).gates[1].held);
+    // The wait does not come.
+    CHECK(program.Pass(row.wide_us + 5'999).gates[1].held);
+    CHECK(program.Pass(row.wide_us + 6'000).gates[1].window_us == window_us);
+    CHECK(program.Pass(row.wide_us + 60'000).gates[1].window_us == window_us);
   }
 }
 
@@ -290,7 +296,7 @@ TEST_CASE("a time in which the group was on hold says nothing about when it wait
   program.Pass(1'000);
   world.state.groups[0].hold = false;
   program.After(5'000);
-  CHECK(world.state.groups[0].memory.benefit->waits.gap_ns == 8 * kNsPerMs);
+  CHECK(world.state.groups[0].memory.benefit->waits.gap.ns == 8 * kNsPerMs);
 }
 
 TEST_CASE("one group that is not away keeps the windows below it narrow") {

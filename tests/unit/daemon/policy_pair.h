@@ -24,7 +24,8 @@ struct Behaviour {
   double late_for_window = 1;
   bool is_late_while_it_waits = false;  // the same where others are held only then; else it is in waits_then_held_us
   // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
-  // beside it, and if they are held from the beginning of the wait.
+  // beside it, and if they are held from the beginning of the wait. If they are held before that, what they had in
+  // flight then drains, at kDrain.
   double waits_held_us = 0;
   double waits_beside_us = 0;
   double waits_then_held_us = 0;
@@ -36,6 +37,9 @@ struct Behaviour {
   std::uint32_t bursts = 1;   // of a request
   std::uint64_t rest_us = 0;  // follows the pause after a request's last burst
 };
+
+// A program's own work takes the other half of the device.
+inline constexpr double kDrain = 0.5;
 
 struct Core {
   double noise = 0.1;
@@ -107,6 +111,7 @@ class Pair {
  private:
   void Burst(const Behaviour& behaviour) {
     const double more_us = window_us_ - std::min(window_us_, world_.state.settings.window_us);
+    shut_ns_ = 0;
     Important().busy = true;
     Important().busy_since_ns = now_;
     Decide();
@@ -143,13 +148,15 @@ class Pair {
   }
 
   void Wait(const Behaviour& behaviour, double late_us) {
-    const bool was_beside = besides_;
-    const double window_us = window_us_;
+    const bool was_beside = besides_ || shut_ns_ != 0;
+    const double drained_us = besides_ || shut_ns_ == 0 ? 0 : kDrain * static_cast<double>(now_ - shut_ns_) / 1e3;
+    const double window_us = besides_ ? window_us_ : shut_window_us_;
+    const double longer_us = behaviour.waits_for_window == 0
+                                 ? behaviour.waits_then_held_us - behaviour.waits_held_us - drained_us
+                                 : behaviour.waits_for_window * (window_us - drained_us);
     Important().waits = true;
     Decide();
-    const double then_held_us = behaviour.waits_for_window == 0
-                                    ? behaviour.waits_then_held_us
-                                    : behaviour.waits_held_us + behaviour.waits_for_window * window_us;
+    const double then_held_us = behaviour.waits_held_us + std::max(longer_us, 0.0);
     const double us = besides_ ? behaviour.waits_beside_us : was_beside ? then_held_us : behaviour.waits_held_us;
     Work(us + late_us);
     Important().waits = false;
@@ -165,7 +172,12 @@ class Pair {
   void Decide() {
     const Decision decision = world_.At(now_);
     next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
+    const bool was_beside = besides_;
     besides_ = Important().busy && !decision.gates[1].held && decision.gates[1].why == Why::kBeside;
+    if (was_beside && !besides_ && Important().busy) {
+      shut_ns_ = now_;
+      shut_window_us_ = window_us_;
+    }
     window_us_ = decision.gates[1].window_us;
     if (Settled() != before_) ++changes_;
     before_ = Settled();
@@ -181,7 +193,9 @@ class Pair {
   std::uint64_t next_decision_ = kNever;
   std::uint32_t burst_ = 0;
   bool besides_ = false;
-  std::uint32_t window_us_ = 0;  // the other tenant's
+  std::uint32_t window_us_ = 0;       // the other tenant's
+  std::uint64_t shut_ns_ = 0;         // when it was last shut in this burst; 0: not
+  std::uint32_t shut_window_us_ = 0;  // its window until then
   Mode before_ = Mode::kHeld;
   std::uint64_t changes_ = 0;
   std::uint64_t beside_ns_ = 0;

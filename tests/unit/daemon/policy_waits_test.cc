@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kStart = 1'000 * kNsPerS;
 constexpr std::uint64_t kWaitUs = 200;
+constexpr std::uint64_t kNothing = kNever;  // is expected
 
 // A host's waits, each of them kWaitUs long.
 class Host {
@@ -28,11 +29,16 @@ class Host {
     NoteRequest(memory, ended_ns, now_ns_);
   }
   void Pass(std::uint64_t us) { now_ns_ += us * kNsPerUs; }
+  void Launch(std::uint64_t launches) { NoteLaunches(memory, launches); }
   bool LingersAfter(std::uint64_t us) const { return Lingers(memory, now_ns_ + us * kNsPerUs); }
-  // From now on; 0: nothing is expected.
+  // How long until it is asked again, to hear of `us` before the wait.
+  std::uint64_t AskAgainUs(std::uint64_t us) const {
+    return (AskAgainNs(memory, us * kNsPerUs, now_ns_) - now_ns_) / kNsPerUs;
+  }
+  // From now on.
   std::uint64_t NextWaitUs() const {
-    const std::uint64_t next_ns = NextWaitNs(memory);
-    return next_ns == 0 ? 0 : (next_ns - now_ns_) / kNsPerUs;
+    const std::uint64_t next_ns = NextWaitNs(memory, now_ns_);
+    return next_ns == 0 ? kNothing : (next_ns - now_ns_) / kNsPerUs;
   }
 
   WaitMemory memory;
@@ -55,9 +61,9 @@ TEST_CASE("the next wait is expected after the shortest recent gap, unless one i
            Row{"three in a row", {14'000, 100, 300}, 14'000, false},
            Row{"one call that waits twice", {14'000, 10}, 14'000, false},
            Row{"the shortest gap counts", {14'000, 20'000, 9'000}, 9'000, false},
-           Row{"every second one near", {6'000, 3'900}, 0, false},
-           Row{"every third one near", {14'000, 14'000, 3'000}, 0, false},
-           Row{"near and in its row", {14'000, 100, 300, 14'000, 100}, 0, true},
+           Row{"every second one near", {6'000, 3'900}, kNothing, false},
+           Row{"every third one near", {14'000, 14'000, 3'000}, kNothing, false},
+           Row{"near and in its row", {14'000, 100, 300, 14'000, 100}, kNothing, true},
        }) {
     INFO(row.name);
     Host host;
@@ -72,10 +78,10 @@ TEST_CASE("the next wait is expected after the shortest recent gap, unless one i
 
 TEST_CASE("nothing is known of a host that has not waited") {
   Host host;
-  CHECK(host.NextWaitUs() == 0);
+  CHECK(host.NextWaitUs() == kNothing);
   CHECK_FALSE(host.LingersAfter(0));
   host.After(14'000);
-  CHECK(host.NextWaitUs() == 0);
+  CHECK(host.NextWaitUs() == kNothing);
 }
 
 TEST_CASE("a gap that has become longer is learnt in some waits, a shorter one at once") {
@@ -89,7 +95,7 @@ TEST_CASE("a gap that has become longer is learnt in some waits, a shorter one a
                          Row{7'000, 1, 7'000}, Row{3'999, 1, 7'000}, Row{4'000, 1, 4'000}}) {
     for (std::uint32_t i = 0; i < row.times; ++i)
       host.After(row.gap_us);
-    CHECK(host.memory.gap_ns == row.learnt_us * kNsPerUs);
+    CHECK(host.memory.gap.ns == row.learnt_us * kNsPerUs);
   }
 }
 
@@ -109,8 +115,57 @@ TEST_CASE("the lead is the shortest recent time until a request first waits, or 
       host.Pass(10'000);
     }
     host.Request(40'000);
-    CHECK(host.memory.lead_ns / kNsPerUs == row.lead_us);
-    CHECK(host.NextWaitUs() == row.lead_us);
+    CHECK(host.memory.lead.ns / kNsPerUs == row.lead_us);
+    CHECK(host.NextWaitUs() == (row.lead_us < 4'000 ? kNothing : row.lead_us));
+  }
+}
+
+TEST_CASE("the next wait is expected after as many launches as recently, at the present pace") {
+  struct Row {
+    const char* name;
+    std::uint64_t launches;  // of each stretch before, of 8 ms
+    std::uint64_t launched;  // in the present one
+    std::uint64_t after_us;
+    std::uint64_t next_us;
+    std::uint64_t ask_us;  // to hear of it 900 us before
+  };
+  for (const Row& row : {
+           Row{"as before", 400, 300, 6'000, 2'000, 550},
+           Row{"a slower host", 400, 300, 9'000, 3'000, 1'050},
+           Row{"a faster one", 400, 300, 3'000, 1'000, 100},
+           Row{"all of them launched", 400, 400, 6'000, 0, 0},
+           Row{"more than before", 400, 500, 6'000, 0, 0},
+           Row{"not enough launches to know the pace", 400, 99, 1'000, 7'000, 3'050},
+           Row{"and its time is over", 400, 99, 9'000, 4'000, 1'550},
+           Row{"few launches: by time", 15, 14, 6'000, 2'000, 1'100},
+       }) {
+    INFO(row.name);
+    Host host;
+    for (int i = 0; i < 60; ++i) {
+      host.Launch(row.launches);
+      host.After(8'000);
+    }
+    host.Launch(row.launched);
+    host.Pass(row.after_us);
+    CHECK(host.NextWaitUs() == row.next_us);
+    if (row.ask_us != 0) CHECK(host.AskAgainUs(900) == row.ask_us);
+  }
+}
+
+TEST_CASE("the fewest recent launches count, and more of them are learnt in some waits") {
+  Host host;
+  struct Row {
+    std::uint64_t launches;
+    std::uint32_t times;
+    std::uint64_t learnt;
+  };
+  for (const Row& row :
+       {Row{400, 60, 400}, Row{800, 1, 450}, Row{800, 1, 506}, Row{800, 5, 800}, Row{4, 1, 4}, Row{9, 1, 5}}) {
+    for (std::uint32_t i = 0; i < row.times; ++i) {
+      host.Launch(row.launches);
+      host.After(8'000);
+    }
+    CHECK(host.memory.gap.launches == row.learnt);
   }
 }
 
@@ -119,9 +174,9 @@ TEST_CASE("a stretch in which the group was not followed says nothing") {
   for (int i = 0; i < 60; ++i)
     host.After(8'000);
   host.memory.stretch_since_ns = 0;
-  CHECK(host.NextWaitUs() == 0);
+  CHECK(host.NextWaitUs() == kNothing);
   host.After(5'000);
-  CHECK(host.memory.gap_ns == 8'000 * kNsPerUs);
+  CHECK(host.memory.gap.ns == 8'000 * kNsPerUs);
   CHECK(host.NextWaitUs() == 8'000);
 }
 
