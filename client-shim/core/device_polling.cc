@@ -187,7 +187,8 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   submitted_at_tick_ = reports_.Submitted();
   is_awaited_ = is_awaited;
   // A client that is still in use is watched on: otherwise the launch after each short pause would wake the agent.
-  const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
+  const bool is_lazy = !is_awaited || AreEndsShown();
+  const std::uint64_t if_idle_ns = is_used && is_lazy ? now_ns + kLazyNs : kNever;
   if (captures_->AreCallsForbidden()) return kNever;
   if (reports_.Launched() == 0) return if_idle_ns;
   // A thread in a synchronising call settles, and one that waits for the window polls. Then the agent need not.
@@ -230,16 +231,14 @@ std::uint64_t DeviceTracker::QuietNs() const {
 std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) {
   const bool is_launching = is_used && now_ns - last_submit_ns_ < kQuietNs;
   const bool is_steady = std::exchange(was_launching_, is_launching) && is_launching;
-  const bool ends_quietly = quiet_ends_ >= 2 && now_ns < busy_since_ns_ + kEndsSoonNs;
-  const std::uint64_t awaited_ns = is_steady && !ends_quietly ? kSteadyNs : kWatchNs;
+  const bool is_lazy = !is_awaited_ || AreEndsShown() || (is_steady && now_ns >= busy_since_ns_ + kEndsSoonNs);
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
   if (!times_.Average().HasValue()) due_ns = 0;  // without measurements, weights are guesses
-  const std::uint64_t next_ns =
-      std::max({now_ns + (is_awaited_ ? awaited_ns : kLazyNs), due_ns, last_submit_ns_ + QuietNs(),
-                std::min(others_poll_until_ns_, now_ns + kLazyNs)});
+  const std::uint64_t next_ns = std::max({now_ns + (is_lazy ? kLazyNs : kWatchNs), due_ns, last_submit_ns_ + QuietNs(),
+                                          std::min(others_poll_until_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);
 }
 

@@ -9,14 +9,13 @@
 
 namespace xschedd::shim {
 
-// The agent's shortest polling interval. Two of them keep the delay of "idle" under 200 µs.
+// The agent's shortest polling interval. Two of them keep the delay of "idle" under 200 µs. Each poll takes locks that
+// launches take, too, so while the program's own calls show its ends, the agent polls as if nobody waited.
 inline constexpr std::uint64_t kWatchNs = 60'000;
-// Its interval while the program launches and its own calls prove ends: each poll takes locks that launches take, too.
-inline constexpr std::uint64_t kSteadyNs = 1'000'000;
 // An end that only the agent has found is a reason to expect another one if this much of the pause was left: a shorter
 // one opens nobody's gate, because the daemon's linger is longer.
 inline constexpr std::uint64_t kQuietLeftNs = 200'000;
-// How long after its begin the end of work is expected to be near.
+// How long after its begin the end of work is expected to be near, while the program launches.
 inline constexpr std::uint64_t kEndsSoonNs = 1'000'000'000;
 // Its interval if nobody waits, and its longest: the GPU time in the ledger must not be more than some 3 ms behind.
 inline constexpr std::uint64_t kLazyNs = 1'500'000;
