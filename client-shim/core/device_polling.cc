@@ -226,19 +226,26 @@ std::uint64_t DeviceTracker::QuietNs() const {
   return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);
 }
 
+// `is_steady`: it was launching at this Tick and at the one before.
+bool DeviceTracker::IsLazy(std::uint64_t now_ns, bool is_steady) const {
+  if (!is_awaited_ || AreEndsShown()) return true;
+  const bool ends_quietly = quiet_ends_ >= 2 && now_ns < busy_since_ns_ + kEndsSoonNs;
+  return !ends_quietly && (is_steady || syncing_ > 0);
+}
+
 // The client can be idle once all that is in flight is due and nothing was submitted for a while. `is_used`: something
 // was submitted since the tick before.
 std::uint64_t DeviceTracker::NextTickNs(std::uint64_t now_ns, bool is_used) {
   const bool is_launching = is_used && now_ns - last_submit_ns_ < kQuietNs;
   const bool is_steady = std::exchange(was_launching_, is_launching) && is_launching;
-  const bool is_lazy = !is_awaited_ || AreEndsShown() || (is_steady && now_ns >= busy_since_ns_ + kEndsSoonNs);
   std::uint64_t due_ns = 0;
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
   if (!times_.Average().HasValue()) due_ns = 0;  // without measurements, weights are guesses
-  const std::uint64_t next_ns = std::max({now_ns + (is_lazy ? kLazyNs : kWatchNs), due_ns, last_submit_ns_ + QuietNs(),
-                                          std::min(others_poll_until_ns_, now_ns + kLazyNs)});
+  const std::uint64_t next_ns =
+      std::max({now_ns + (IsLazy(now_ns, is_steady) ? kLazyNs : kWatchNs), due_ns, last_submit_ns_ + QuietNs(),
+                std::min(others_poll_until_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);
 }
 

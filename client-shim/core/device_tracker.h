@@ -249,8 +249,10 @@ class DeviceTracker {
   std::uint64_t QuietNs() const;
   // The first work after none: reports it, and remembers who found the end before.
   void BeginWork(std::uint64_t now_ns);
-  // The program's own calls show when its work has ended; the agent need not look for that soon.
+  // The program's own calls show when its work has ended, as far as is known.
   bool AreEndsShown() const { return quiet_ends_ == 0; }
+  // Whether the agent need not look soon.
+  bool IsLazy(std::uint64_t now_ns, bool is_steady) const;
   // ---- reports
   void UpdateWaits() { reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead()); }
   void UpdateDeadline();
@@ -285,7 +287,7 @@ class DeviceTracker {
   std::uint64_t last_poll_ns_ = 0;    // of the agent, while a thread synchronises
   std::uint64_t quiet_since_ns_ = 0;  // when the agent found that all had ended; 0: there is new work, or a call did
   std::uint64_t busy_since_ns_ = 0;   // when work began, other than after a moment
-  int quiet_ends_ = 2;                // grows with each end that the agent found, falls with each that a call showed
+  int quiet_ends_ = 2;                // grows with each end that the agent found, falls with any other, and at first
   std::uint64_t others_poll_until_ns_ = 0;  // until then, a thread that waits for the window polls
   std::uint64_t submitted_at_tick_ = 0;     // reports_.Submitted() at the last Tick
   bool is_polling_ = false;                 // a thread is polling, with the lock released

@@ -10,7 +10,7 @@
 namespace xschedd::shim {
 
 // The agent's shortest polling interval. Two of them keep the delay of "idle" under 200 µs. Each poll takes locks that
-// launches take, too, so while the program's own calls show its ends, the agent polls as if nobody waited.
+// launches take, too, so where the program's own calls show its ends, the agent polls as if nobody waited.
 inline constexpr std::uint64_t kWatchNs = 60'000;
 // An end that only the agent has found is a reason to expect another one if this much of the pause was left: a shorter
 // one opens nobody's gate, because the daemon's linger is longer.

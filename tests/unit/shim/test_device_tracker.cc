@@ -135,10 +135,7 @@ TEST_CASE_METHOD(Fixture, "whose calls show its ends is left alone, until it pau
     pause(4 * kMillisecond);
     return ticks;
   };
-  CHECK(synced() > 10);  // nothing is known yet
-  synced();
-  CHECK(synced() <= 1);
-  launching();
+  CHECK(launching() <= 3);
   CHECK(pause(4 * kMillisecond) > 200'000);
   CHECK(launching() > 10);  // such a pause may come again
   CHECK(pause(2 * kMillisecond) < 200'000);
@@ -147,13 +144,14 @@ TEST_CASE_METHOD(Fixture, "whose calls show its ends is left alone, until it pau
   CHECK(launching() > 10);
   for (int i = 0; i < 1'000; ++i)
     launching();
-  CHECK(launching() <= 1);
-  for (int i = 0; i < 5; ++i)
+  CHECK(launching() <= 3);
+  for (int i = 0; i < 3; ++i)
     synced();
+  CHECK(synced() <= 3);
   CHECK(synced() <= 1);
+  CHECK(launching() <= 1);
 
   // A moment without a launch is no pause.
-  launching();
   while (next != DeviceTracker::kNever) {
     TestClock::Pass(10'000);
     tick_if_due();
