@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from typing import Dict, List, Tuple
+from typing import Dict, List, Set, Tuple
 
 from benchlib.processes import Children
 from frame import REPORT_IT, Finding, Skipped
@@ -16,6 +16,8 @@ from place import Place, is_stand_in
 from scenarios import Load, Program
 from scenes import HIGH, LOW
 from turns import NATIVE, OURS, TurnsRig, program_environment, scheduled
+
+STATES_S = 5.0
 
 PROGRAMS = {"the default stream": Program("default stream", "request", "4x500"),
             "8 threads": Program("threads", "threads", "4x500")}
@@ -45,6 +47,19 @@ def one_core() -> int:
     return max(os.sched_getaffinity(0))
 
 
+def unlike(rig: TurnsRig, pid: int, is_tracked: bool) -> Set[str]:
+    """The client's states if they are not as they should be; none: they are. On a busy host its session or its neighbour's
+    can be lost for a moment, so they are given some time."""
+    until = time.monotonic() + STATES_S
+    while True:
+        states = {device["state"] for device in rig.clients().get(pid, {"devices": []})["devices"]}
+        if states and (states != {"untracked"}) == is_tracked:
+            return set()
+        if time.monotonic() > until:
+            return states or {"no client"}
+        time.sleep(0.1)
+
+
 def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
     """Pairs (ns natively, ns under xschedd) of adjacent runs, of untracked and of tracked launches."""
     started, pairs, skipped = time.monotonic(), {False: [], True: []}, []
@@ -65,8 +80,7 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
                     taken[way] = rigs[way].stretch([tenants[way]], 0.25)[program.name]["launch_ns"]
                 if number >= 0 and taken[NATIVE] and taken[OURS]:  # the first pair warms up; 0: a busy host let nothing be done
                     pairs[is_tracked].append((taken[NATIVE], taken[OURS]))
-            states = {device["state"] for device in rigs[OURS].clients()[tenants[OURS].child.pid]["devices"]}
-            if (states == {"untracked"}) == is_tracked:
+            if states := unlike(rigs[OURS], tenants[OURS].child.pid, is_tracked):
                 skipped.append(Skipped(f"launches {'tracked' if is_tracked else 'untracked'}", f"it was {', '.join(states)}: other "
                                        "programs are clients of this daemon, or its policy tracks nobody"))
                 pairs[is_tracked] = []
