@@ -221,6 +221,12 @@ void DeviceTracker::BeginWork(std::uint64_t now_ns) {
   reports_.SetBusy();
 }
 
+// What the agent has found, this call would have shown as well, soon enough. While the agent looks often it is the
+// first to see each end, also of a program whose next call synchronises.
+void DeviceTracker::NoteShown() {
+  if (quiet_since_ns_ != 0 && MonotonicNs() < quiet_since_ns_ + kQuietLeftNs) quiet_since_ns_ = 0;
+}
+
 // How long nothing must have been submitted. If nobody waits for this client's "idle", short pauses are left alone.
 std::uint64_t DeviceTracker::QuietNs() const {
   return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);

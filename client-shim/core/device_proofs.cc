@@ -96,6 +96,7 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   if (syncing_ > 0) --syncing_;
   if (!snapshot.is_query && blocked_ > 0) --blocked_;
   if (!ok) return UpdateWaits();
+  NoteShown();
   for (auto& [key, stream] : streams_) {
     const bool is_covered = snapshot.scope == SyncScope::kEvent
                                 ? key == snapshot.stream
@@ -122,6 +123,7 @@ void DeviceTracker::EndImplicitSync(bool ok) {
     --implicit_syncs_;
     return;  // a call of ours would overwrite the error that the runtime keeps for the program
   }
+  NoteShown();
   FoldAll();
   UnlockForEach(
       [this](const StreamKey& key, const TrackedStream& stream) {

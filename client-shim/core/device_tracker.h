@@ -249,6 +249,8 @@ class DeviceTracker {
   std::uint64_t QuietNs() const;
   // The first work after none: reports it, and remembers who found the end before.
   void BeginWork(std::uint64_t now_ns);
+  // A call of the program has ended that shows what has finished.
+  void NoteShown();
   // The program's own calls show when its work has ended, as far as is known.
   bool AreEndsShown() const { return quiet_ends_ == 0; }
   // Whether the agent need not look soon.

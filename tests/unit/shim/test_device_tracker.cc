@@ -159,6 +159,42 @@ TEST_CASE_METHOD(Fixture, "whose calls show its ends is left alone, until it pau
   CHECK(launching() <= 1);
 }
 
+TEST_CASE_METHOD(Fixture, "who synchronises a moment after its work has ended is left alone, too", "[tracker]") {
+  std::uint64_t next = DeviceTracker::kNever;
+  int ticks = 0;
+  const auto pass = [&](std::uint64_t us) {
+    for (std::uint64_t passed = 0; passed < us; passed += 10) {
+      TestClock::Pass(10'000);
+      vendor.Finish(reinterpret_cast<void*>(16), 1000);
+      if (xschedd::MonotonicNs() < next) continue;
+      next = tracker.Tick(xschedd::MonotonicNs(), true);
+      ++ticks;
+    }
+  };
+  const auto request = [&](std::uint64_t pause_us) {
+    for (int i = 0; i < 300; ++i) {
+      DeviceLaunch launch(&tracker, Key(16), 7);
+      CHECK(launch.Begin(Window{}, false, xschedd::MonotonicNs()));
+      launch.Leave(true, false);
+      if (next == DeviceTracker::kNever) next = xschedd::MonotonicNs();
+      pass(10);
+    }
+    pass(pause_us);
+    Sync(SyncScope::kStream, Key(16));
+    pass(300);
+  };
+  const auto ticks_of = [&](int requests, std::uint64_t pause_us) {
+    ticks = 0;
+    for (int i = 0; i < requests; ++i)
+      request(pause_us);
+    return ticks;
+  };
+  // The agent finds these ends, and has to look again.
+  CHECK(ticks_of(6, 4'000) > 100);
+  ticks_of(6, 250);
+  CHECK(ticks_of(50, 250) <= 180);  // one a millisecond
+}
+
 TEST_CASE_METHOD(Fixture, "a launch that is forced in is counted like any other", "[tracker]") {
   const Window window{500, 1};
   TryLaunch(Key(16), window);
