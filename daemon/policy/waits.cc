@@ -103,8 +103,9 @@ std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns) {
   const std::uint64_t by_time_ns = memory.stretch_since_ns + least.ns;
   if (least.launches < kFewLaunches) return by_time_ns;
   if (memory.launched < least.launches / kPacePart) return std::max(by_time_ns, now_ns + least.ns / 2);
-  const std::uint64_t left = least.launches - std::min(memory.launched, least.launches);
-  return now_ns + (now_ns - memory.stretch_since_ns) * left / memory.launched;
+  const auto left = static_cast<double>(least.launches - std::min(memory.launched, least.launches));
+  const double each_ns = static_cast<double>(now_ns - memory.stretch_since_ns) / static_cast<double>(memory.launched);
+  return now_ns + static_cast<std::uint64_t>(left * each_ns);
 }
 
 std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t ns, std::uint64_t now_ns) {

@@ -169,6 +169,19 @@ TEST_CASE("the fewest recent launches count, and more of them are learnt in some
   }
 }
 
+TEST_CASE("a stretch of hours has its pace, too") {
+  constexpr std::uint64_t kHourUs = 3'600'000'000;
+  constexpr std::uint64_t kLaunches = 1'000'000'000;
+  Host host;
+  for (int i = 0; i < 60; ++i) {
+    host.Launch(kLaunches);
+    host.After(kHourUs);
+  }
+  host.Launch(kLaunches / 2);
+  host.Pass(kHourUs / 2);
+  CHECK(host.NextWaitUs() == kHourUs / 2);
+}
+
 TEST_CASE("a stretch in which the group was not followed says nothing") {
   Host host;
   for (int i = 0; i < 60; ++i)
