@@ -84,8 +84,8 @@ TEST_CASE("below a group that waits, the widest window that is not too slow is t
     Mode settled;
   };
   // A burst of 10.6 ms while others are held.
-  for (const Row& row : {Row{0.2, Mode::kWaitsWide}, Row{0.3, Mode::kWaitsWider}, Row{0.37, Mode::kWaitsMedium},
-                         Row{0.47, Mode::kWaitsNarrow}, Row{0.8, Mode::kWaitsNarrowest}, Row{4.0, Mode::kHeld}}) {
+  for (const Row& row : {Row{0.2, Mode::kWaitsWide}, Row{0.31, Mode::kWaitsWider}, Row{0.41, Mode::kWaitsMedium},
+                         Row{0.55, Mode::kWaitsNarrow}, Row{1.3, Mode::kWaitsNarrowest}, Row{4.0, Mode::kHeld}}) {
     INFO(row.us_of_window << " us for each us of window");
     Behaviour chat = Chat(5000, 0, {.noise = 0.2});
     chat.waits_for_window = row.us_of_window;
@@ -103,10 +103,10 @@ TEST_CASE("the mode is found soon, also above one that seldom has requests") {
     Mode settled;
     double within_s;
   };
-  for (const Row& row : {Row{20'000, 0.25, Mode::kWaitsWider, 15}, Row{20'000, 0.37, Mode::kWaitsNarrow, 15},
-                         Row{20'000, 0.6, Mode::kWaitsNarrowest, 15}, Row{90'000, 0.25, Mode::kWaitsWider, 40},
-                         Row{90'000, 0.3, Mode::kWaitsMedium, 40}, Row{90'000, 0.37, Mode::kWaitsNarrow, 40},
-                         Row{90'000, 0.6, Mode::kWaitsNarrowest, 40}}) {
+  for (const Row& row : {Row{20'000, 0.245, Mode::kWaitsWider, 15}, Row{20'000, 0.43, Mode::kWaitsNarrow, 15},
+                         Row{20'000, 1, Mode::kWaitsNarrowest, 15}, Row{90'000, 0.245, Mode::kWaitsWider, 40},
+                         Row{90'000, 0.32, Mode::kWaitsMedium, 40}, Row{90'000, 0.43, Mode::kWaitsNarrow, 40},
+                         Row{90'000, 1, Mode::kWaitsNarrowest, 40}}) {
     INFO("a pause of " << row.rest_us << " us, " << row.us_of_window << " us for each us of window");
     std::uint32_t right = 0;
     for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
@@ -125,7 +125,7 @@ TEST_CASE("the mode is found soon, also above one that seldom has requests") {
 TEST_CASE("the cheapest mode known so far is in force while the search goes on") {
   Behaviour behaviour = Chat(2'000, 0, kUnsteady);
   behaviour.launches = 550;
-  behaviour.waits_for_window = 0.3;
+  behaviour.waits_for_window = 0.35;
   behaviour.pause_us = 90'000;
   std::uint32_t open = 0;
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {

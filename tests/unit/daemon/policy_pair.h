@@ -38,8 +38,8 @@ struct Behaviour {
   std::uint64_t rest_us = 0;  // follows the pause after a request's last burst
 };
 
-// A program's own work takes the other half of the device.
-inline constexpr double kDrain = 0.5;
+// A program's own work takes a part of the device.
+inline constexpr double kDrain = 0.6;
 
 struct Core {
   double noise = 0.1;
