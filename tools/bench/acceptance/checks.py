@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Dict, List, Set, Tuple
 
-from benchlib.processes import Children
+from benchlib.processes import Children, ToolError, wait_for
 from frame import REPORT_IT, Finding, Skipped
 from place import Place, is_stand_in
 from scenarios import Load, Program
@@ -47,17 +47,18 @@ def one_core() -> int:
     return max(os.sched_getaffinity(0))
 
 
-def unlike(rig: TurnsRig, pid: int, is_tracked: bool) -> Set[str]:
-    """The client's states if they are not as they should be; none: they are. On a busy host its session or its neighbour's
-    can be lost for a moment, so they are given some time."""
-    until = time.monotonic() + STATES_S
-    while True:
-        states = {device["state"] for device in rig.clients().get(pid, {"devices": []})["devices"]}
-        if states and (states != {"untracked"}) == is_tracked:
-            return set()
-        if time.monotonic() > until:
-            return states or {"no client"}
-        time.sleep(0.1)
+def states_of(rig: TurnsRig, pid: int) -> Set[str]:
+    """None: it is no client."""
+    return {device["state"] for device in rig.clients().get(pid, {"devices": []})["devices"]}
+
+
+def is_as_expected(rig: TurnsRig, pid: int, is_tracked: bool) -> bool:
+    """Whether its launches are tracked, or not, soon: on a busy host a session can be lost for a moment."""
+    try:
+        wait_for("its state", lambda: (states := states_of(rig, pid)) and (states != {"untracked"}) == is_tracked, [], STATES_S)
+    except ToolError:
+        return False
+    return True
 
 
 def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
@@ -80,7 +81,9 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
                     taken[way] = rigs[way].stretch([tenants[way]], 0.25)[program.name]["launch_ns"]
                 if number >= 0 and taken[NATIVE] and taken[OURS]:  # the first pair warms up; 0: a busy host let nothing be done
                     pairs[is_tracked].append((taken[NATIVE], taken[OURS]))
-            if states := unlike(rigs[OURS], tenants[OURS].child.pid, is_tracked):
+            pid = tenants[OURS].child.pid
+            if not is_as_expected(rigs[OURS], pid, is_tracked):
+                states = states_of(rigs[OURS], pid) or {"no client"}
                 skipped.append(Skipped(f"launches {'tracked' if is_tracked else 'untracked'}", f"it was {', '.join(states)}: other "
                                        "programs are clients of this daemon, or its policy tracks nobody"))
                 pairs[is_tracked] = []
