@@ -120,6 +120,12 @@ std::uint64_t AheadNs(Mode mode) {
   return AllowanceOf(mode).ahead_us * kNsPerUs;
 }
 
+// Until when others are held for a wait that is expected; 0: they are not.
+std::uint64_t ShutUntilNs(const BenefitMemory& memory) {
+  const std::uint64_t since_ns = memory.waits.shut_since_ns;
+  return since_ns == 0 ? 0 : since_ns + Benefit::kMostAhead * AheadNs(memory.mode);
+}
+
 // The standard error of the mean of `pairs` values; infinite for fewer than two.
 double Error(double variance, std::uint32_t pairs) {
   return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
@@ -232,13 +238,9 @@ void Benefit::SetHolds(BenefitMemory& memory) const {
     const std::uint64_t wait_ns = NextWaitNs(waits, now_ns_);
     if (wait_ns != 0 && wait_ns <= now_ns_ + ahead_ns) waits.shut_since_ns = now_ns_;
   }
-  memory.holds = HoldsThroughout(memory.mode) ||
-                 (IsWhileItWaits(memory.mode) && (waits.now || Lingers(waits, now_ns_) || IsShutAhead(memory)));
-}
-
-bool Benefit::IsShutAhead(const BenefitMemory& memory) const {
-  const std::uint64_t since_ns = memory.waits.shut_since_ns;
-  return since_ns != 0 && now_ns_ < since_ns + kMostAhead * AheadNs(memory.mode);
+  memory.holds =
+      HoldsThroughout(memory.mode) ||
+      (IsWhileItWaits(memory.mode) && (waits.now || Lingers(waits, now_ns_) || now_ns_ < ShutUntilNs(memory)));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -485,9 +487,7 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
-    const std::uint64_t until_ns = IsShutAhead(memory) ? memory.waits.shut_since_ns + kMostAhead * AheadNs(memory.mode)
-                                                       : memory.waits.until_ns + kWaitLingerNs;
-    next_decision_ns = std::min(next_decision_ns, until_ns);
+    next_decision_ns = std::min(next_decision_ns, std::max(ShutUntilNs(memory), memory.waits.until_ns + kWaitLingerNs));
   }
   if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
@@ -509,9 +509,9 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
   const std::uint64_t ends_ns = memory.idle_since_ns == 0 ? kNever : RequestEndsAt(memory) + 1;
   if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead.ns >= kRestLeadNs};
   const std::uint64_t ahead_ns = AheadNs(mode);
-  const bool is_on =
-      memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < NextWaitNs(memory.waits, memory.seen_ns);
-  const std::uint64_t again_ns = is_on ? AskAgainNs(memory.waits, ahead_ns, memory.seen_ns) : kNever;
+  const std::uint64_t wait_ns = NextWaitNs(memory.waits, memory.seen_ns);
+  const bool is_on = memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < wait_ns;
+  const std::uint64_t again_ns = is_on ? AskAgainNs(memory.waits, wait_ns - ahead_ns, memory.seen_ns) : kNever;
   return {.is_on = is_on, .ask_again_ns = std::min(ends_ns, again_ns)};
 }
 

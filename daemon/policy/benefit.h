@@ -122,7 +122,6 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
-  bool IsShutAhead(const BenefitMemory& memory) const;
   static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;

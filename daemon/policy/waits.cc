@@ -108,8 +108,7 @@ std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns) {
   return now_ns + static_cast<std::uint64_t>(left * each_ns);
 }
 
-std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t ns, std::uint64_t now_ns) {
-  const std::uint64_t at_ns = NextWaitNs(memory, now_ns) - ns;
+std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t at_ns, std::uint64_t now_ns) {
   if (LeastOf(memory).launches < kFewLaunches) return at_ns;
   return std::min(at_ns, now_ns + std::max((at_ns - now_ns) / 2, kAskAgainNs));
 }

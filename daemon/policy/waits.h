@@ -35,7 +35,7 @@ void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_n
 bool Lingers(const WaitMemory& memory, std::uint64_t now_ns);
 // When the next wait is expected, perhaps now or before; 0: unknown, or near.
 std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns);
-// When to ask again, to hear of `ns` before the expected wait in time; from `now_ns` on.
-std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t ns, std::uint64_t now_ns);
+// When to ask again, in time for `at_ns`, which is later than `now_ns` and relative to the expected wait.
+std::uint64_t AskAgainNs(const WaitMemory& memory, std::uint64_t at_ns, std::uint64_t now_ns);
 
 }  // namespace xschedd::policy

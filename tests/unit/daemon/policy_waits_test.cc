@@ -33,7 +33,7 @@ class Host {
   bool LingersAfter(std::uint64_t us) const { return Lingers(memory, now_ns_ + us * kNsPerUs); }
   // How long until it is asked again, to hear of `us` before the wait.
   std::uint64_t AskAgainUs(std::uint64_t us) const {
-    return (AskAgainNs(memory, us * kNsPerUs, now_ns_) - now_ns_) / kNsPerUs;
+    return (AskAgainNs(memory, NextWaitNs(memory, now_ns_) - us * kNsPerUs, now_ns_) - now_ns_) / kNsPerUs;
   }
   // From now on.
   std::uint64_t NextWaitUs() const {
