@@ -7,12 +7,12 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   decision_ = &decision;
   now_ns_ = now_ns;
   why_ = rules.why;
-  turns_ = Turns(state.settings.turn_ms, now_ns);
   filling_ = Filling(state.settings.turn_ms, now_ns);
   decision.next_decision_ns = kNever;
 
   roster_.Build(state);
   share_.Begin(state, roster_, rules.share, now_ns);
+  turns_ = Turns(state.settings.turn_ms, share_.KeepsAny(), now_ns);
   Survey(rules);
   FindTracked();
   FindLimits();

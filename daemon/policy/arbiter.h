@@ -285,7 +285,7 @@ class Arbiter {
   Why why_ = Why::kPriority;
   Guard guard_;
   Holders holders_;
-  Turns turns_{0, 0};
+  Turns turns_{0, false, 0};
   Filling filling_;
   Roster roster_;
   Share share_;

@@ -34,7 +34,7 @@ namespace xschedd::policy {
 class Filling {
  public:
   static constexpr std::uint32_t kMostAtATime = 8;
-  static constexpr std::uint64_t kCycles = 2;
+  static constexpr std::uint64_t kCycles = 1;
   static constexpr std::uint32_t kFewestPairs = 4;
   static constexpr std::uint32_t kFewestPlainPairs = 2;  // if they are further than kPlain, a logarithm, from the limit
   static constexpr double kPlain = 0.2;

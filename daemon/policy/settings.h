@@ -23,7 +23,7 @@ struct Settings {
   std::uint32_t window_us = 500;
   std::uint32_t top_window_us = 20'000;
   std::optional<std::uint32_t> max_concurrent;  // none: each device's default
-  std::uint32_t turn_ms = 50;
+  std::uint32_t turn_ms = 100;
   std::uint32_t tolerance_percent = 5;
   std::uint32_t share_slack_us = 5'000;
   std::uint32_t laxity_margin_us = 5'000;
@@ -86,7 +86,8 @@ inline constexpr SettingRow kSettings[] = {
      "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
      "no limit; auto: no limit on AMD, where processes run side by side, and elsewhere 1, or more while that does not "
      "fill the GPU"},
-    {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
+    {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0",
+     "length of such a turn; half of that where clients are kept to shares"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
      "by how many percent an important client may be slowed down by the others, compared with holding them; more if "
      "that would hold several (at most four count) for most of their time; 0: they are held whenever it is busy"},

@@ -74,11 +74,11 @@ TEST_CASE("explain says why it was another's turn") {
   REQUIRE(lower->Held(0));
   fake_now += policy::kNsPerMs;
   const auto said = [&] { return Explain(world, *lower, 0).causes.at(0).text; };
-  CHECK(said() == "turns: it was the turn of pid 2 (priority 0) (1 at a time, turn_ms=50)");
+  CHECK(said() == "turns: it was the turn of pid 2 (priority 0) (1 at a time, turn_ms=100)");
   world.registry.Devices().begin()->second->memory.filling = {.settled = 2, .gain = 0.6F, .gain_of = 2, .most = 3};
   CHECK(said() ==
         "turns: it was the turn of pid 2 (priority 0) (2 at a time: with 2 they got on 82 % faster than with 1, "
-        "turn_ms=50)");
+        "turn_ms=100)");
 }
 
 TEST_CASE("gates follow transitions, and the daemon measures held time") {

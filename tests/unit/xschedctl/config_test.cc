@@ -35,7 +35,7 @@ TEST_CASE("a setting of a file is shown with its line, unit and default") {
   const Json shown = ToJson(Shown(*config), false);
   const Json& turn = Of(shown, "policy.turn_ms");
   CHECK(turn["value"] == 40);
-  CHECK(turn["default"] == 50);
+  CHECK(turn["default"] == 100);
   CHECK(turn["unit"] == "ms");
   CHECK(turn["differs"] == true);
   CHECK(turn["source"] == "file");
