@@ -99,7 +99,7 @@ void FillBenefit(const policy::BenefitMemory& memory, policy::BenefitMemory::Mod
   out.set_tail_percent(policy::SlowerPercent(known.tail));
   out.set_comparisons(known.pairs);
   out.set_held_percent(100 * memory.cost);
-  out.set_is_settled(memory.IsSettled());
+  out.set_is_settled(policy::IsSettled(memory));
 }
 
 void FillMemoryLimit(const Client& client, v1::MemoryLimit& out) {

@@ -516,7 +516,11 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {
-  if (!benefit->IsSettled()) benefit.Use().settled = answer;
+  if (!IsSettled(*benefit)) benefit.Use().settled = answer;
+}
+
+bool IsSettled(const BenefitMemory& memory) {
+  return memory.wait_ns != 0 || (MostTelling(memory) && CheapestOf(memory) == Mode::kHeld);
 }
 
 std::optional<Mode> MostTelling(const BenefitMemory& memory) {

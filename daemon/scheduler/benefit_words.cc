@@ -39,7 +39,7 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
         "whenever it is busy would make it {} faster, and beside them {}",
         part, Slower(memory, memory.settled), slower);
   }
-  if (!memory.IsSettled()) {
+  if (!policy::IsSettled(memory)) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
                        memory.Of(memory.trial).pairs);
   }
@@ -53,7 +53,7 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {
   const bool is_known = memory.Of(policy::kCheapest).pairs != 0;
-  if (!memory.IsSettled() || !is_known || policy::IsBeside(memory.settled)) return {};
+  if (!policy::IsSettled(memory) || !is_known || policy::IsBeside(memory.settled)) return {};
   return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory, policy::kCheapest));
 }
 

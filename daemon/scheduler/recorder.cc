@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/policy/benefit.h"
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/filling_words.h"
 
@@ -99,7 +100,7 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefi
   const policy::BenefitMemory& after = *benefit;
   if (before.comparisons == after.comparisons && before.settled == after.settled) return;
   const policy::BenefitMemory::Comparison& compared = after.Of(after.trial);
-  if (before.settled != after.settled || before.IsSettled() != after.IsSettled()) {
+  if (before.settled != after.settled || policy::IsSettled(before) != policy::IsSettled(after)) {
     events_.Add(ClientEvent(EventKind::kLever, *group.clients.front(), now_ns, BenefitText(after, tolerance_percent)));
   }
   const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;

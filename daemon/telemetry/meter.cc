@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/memory_limit.h"
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -266,7 +267,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   DeviceAccount& device = devices_[attachment.device->metered];
   const Phase phase = attachment.PhaseNow();
   ++present.clients[static_cast<std::size_t>(phase)];
-  if (const policy::BenefitMemory& benefit = *attachment.client->group->memory.benefit; benefit.IsSettled()) {
+  if (const policy::BenefitMemory& benefit = *attachment.client->group->memory.benefit; policy::IsSettled(benefit)) {
     ++present.modes[static_cast<std::size_t>(benefit.settled)];
   }
   if (attachment.held_since_ns != 0) {

@@ -22,6 +22,7 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
     beside_them.tail = tail;
     known.wait_ns = settled ? 2 * policy::kNsPerS : 0;
     known.cost = 0.44F;
+    known.longest = 1;
     known.settled = beside ? policy::BenefitMemory::Mode::kFree : policy::BenefitMemory::Mode::kHeld;
     return known;
   };
@@ -33,6 +34,10 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
         "it lets those below it run beside it: holding them would make it 0 % faster");
   CHECK(BenefitText(memory(0.2F, 0, 3, false, false), 5) ==
         "it holds those below it; whether that helps is being measured (3 comparisons so far)");
+  policy::BenefitMemory seldom = memory(0.2F, 0, 3, false, false);
+  seldom.longest = 0.02F;
+  CHECK(BenefitText(seldom, 5) ==
+        "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
   CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
   policy::BenefitMemory wide = memory(0, 0, 0, true, false);
