@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Dict, List, Optional, Sequence
 
 import waits
-from beside import mps_server
+from beside import MPS_KEYS, mps_server
 from bench import Bench
 from benchlib.records import moments
 from rig import Rig, Tenant
@@ -75,4 +75,4 @@ def trace(bench: Bench) -> None:
 
 def trace_mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
-        graph_five(bench, "mps", environment, low, "max_concurrent = 0")
+        graph_five(bench, "mps", environment, low, *MPS_KEYS)
