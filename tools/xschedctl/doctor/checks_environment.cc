@@ -174,13 +174,6 @@ Findings CheckConflicts(const Facts& facts) {
                                  "preload one of the two"));
     }
   }
-  const auto pipe = facts.environment.find("CUDA_MPS_PIPE_DIRECTORY");
-  if (pipe != facts.environment.end() && !pipe->second.empty()) {
-    findings.push_back(
-        Warning("CUDA_MPS_PIPE_DIRECTORY is set: under MPS kernels of several programs run side by side, "
-                "and work in flight of lower priority is not preempted",
-                "unset it if priorities are to hold"));
-  }
   if (findings.empty()) findings.push_back(Ok("no other scheduler of GPU calls is preloaded"));
   return findings;
 }

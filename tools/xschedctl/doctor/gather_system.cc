@@ -16,10 +16,12 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/shared_memory.h"
 #include "common/unique_fd.h"
+#include "tools/xschedctl/file_text.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -65,6 +67,17 @@ void GatherDeviceFiles(Facts* facts) {
   for (const std::string& node : nodes)
     facts->amd_devices.push_back(Open(node));
   if (::access("/dev/nvidiactl", F_OK) == 0) facts->nvidia_devices.push_back(Open("/dev/nvidiactl"));
+}
+
+bool HasMps() {
+  // nvidia-cuda-mps-control and -server: /proc/PID/comm has 15 characters.
+  constexpr std::string_view kName = "nvidia-cuda-mps";
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = FileText(entry.path() / "comm");
+    if (name.starts_with(kName)) return true;
+  }
+  return false;
 }
 
 // SO_PEERPIDFD, which glibc 2.36 does not name yet.
