@@ -92,7 +92,7 @@ class Show(WithDaemon):
     def test_each_value_has_its_source(self):
         shown = settings(self.json("config", "show"))
         turn, linger, lease = shown["policy.turn_ms"], shown["policy.linger_us"], shown["daemon.lease_ms"]
-        self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 50, "ms", True))
+        self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 100, "ms", True))
         self.assertEqual((turn["source"], turn["line"]), ("file", 2))
         self.assertEqual((linger["source"], linger["differs"]), ("file", False))
         self.assertEqual((lease["source"], lease["line"]), ("default", None))
@@ -120,7 +120,7 @@ class Show(WithDaemon):
 
     def test_the_text(self):
         text = self.ctl("config", "show", "--changed").stdout
-        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +xschedd\.toml, line 2\n")
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +100 ms +yes +xschedd\.toml, line 2\n")
         self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +xschedd\.toml, line 5; by what a user chooses: .*\n')
         self.assertNotIn("linger_us", text)
         self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)
@@ -166,7 +166,7 @@ class Show(WithDaemon):
         self.assertEqual((shown["file"], shown["drop_ins"]), (self.config, [drop_in]))
         self.assertEqual([settings(shown)[key]["file"] for key in ("policy.turn_ms", "rule.0", "rule.1")],
                          [drop_in, self.config, drop_in])
-        self.assertRegex(self.ctl("config", "show").stdout, r"policy\.turn_ms +45 ms +50 ms +yes +conf\.d/5\.toml, line 2\n")
+        self.assertRegex(self.ctl("config", "show").stdout, r"policy\.turn_ms +45 ms +100 ms +yes +conf\.d/5\.toml, line 2\n")
         self.file("conf.d/6.toml", "[policy\n")
         self.fails(6, "reload", says=["conf.d/6.toml:1:", "the old configuration stays"])
         self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 45)
