@@ -205,8 +205,8 @@ Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
 void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);
-// The search for the mode has come to its end at least once, or was begun and has none left to try: others have come, or
-// they are held too seldom for it to matter.
+// The search for the mode has come to its end at least once, or was begun and has none left to try: others have come,
+// or they are held too seldom for it to matter.
 bool IsSettled(const BenefitMemory& memory);
 // The mode whose comparison shows best what holding gives; nullopt: nothing was compared.
 std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
