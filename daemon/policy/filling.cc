@@ -34,7 +34,7 @@ std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_
 }
 
 std::uint64_t Filling::BlockNs(const FillingMemory& memory) const {
-  return kSettleNs + std::min(kCycles * memory.groups * turn_ns_, kLongestBlockNs);
+  return kSettleNs + std::min(memory.groups * turn_ns_, kLongestBlockNs);
 }
 
 std::optional<std::size_t> Filling::Advance(FillingMemory& memory) const {

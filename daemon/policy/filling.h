@@ -5,7 +5,7 @@
 //   - One at a time, until trials show that with more at a time they get on faster, by at least kWorthPercent. What
 //     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
-//   - A block is kCycles turns for each of the groups. A pair is two neighbouring ones, with the number in force and
+//   - A block is as long as a turn of each of the groups. A pair is two neighbouring ones, with the number in force and
 //     with one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some
 //     lose counts as much as what others gain. Pairs follow one another until the verdict is clear, kPairs at most.
 //   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
@@ -34,7 +34,6 @@ namespace xschedd::policy {
 class Filling {
  public:
   static constexpr std::uint32_t kMostAtATime = 8;
-  static constexpr std::uint64_t kCycles = 1;
   static constexpr std::uint32_t kFewestPairs = 4;
   static constexpr std::uint32_t kFewestPlainPairs = 2;  // if they are further than kPlain, a logarithm, from the limit
   static constexpr double kPlain = 0.2;
