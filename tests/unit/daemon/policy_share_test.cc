@@ -341,7 +341,7 @@ TEST_CASE("share: on a device with a limit, sharers take turns even with no grou
   const Load slow{.kernel_ns = 1'200 * kUs};
   const Shares shares = Simulate(Name::kShare, {75, 25}, {quick, slow}, 1);
   INFO("worst second " << shares.worst_points << " points, used " << shares.least_used);
-  CHECK(shares.worst_points < 3);
+  CHECK(shares.worst_points < 3);  // half of turn_ms; with all of it there are 5
   CHECK(shares.least_used > 0.98);
 }
 

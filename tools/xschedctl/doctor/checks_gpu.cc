@@ -71,7 +71,7 @@ Findings CheckSlices(const Facts& facts) {
   return findings;
 }
 
-// Turns under MPS leave a part of the device unused, whatever else is right.
+// MPS lets its clients run side by side; with turns it has no use.
 Findings CheckMps(const Facts& facts) {
   const auto pipe = facts.environment.find("CUDA_MPS_PIPE_DIRECTORY");
   const bool uses_mps = facts.has_mps || (pipe != facts.environment.end() && !pipe->second.empty());
