@@ -1,10 +1,11 @@
-"""Adds up Meson's logs: `tally.py [--ci] FOLDER...` prints each skip with its reason, how many comparisons of times were
-repeated, and as its last line `N passed, N failed, N skipped`.
+"""Adds up Meson's logs: `tally.py [--ci] FOLDER...` prints each skip with its reason, which comparisons of times were repeated,
+and as its last line `N passed, N failed, N skipped`.
 
 Exit code 1: a test failed, none passed, or more than one comparison, and more than one in ten, was repeated. With --ci
 also if a test was skipped for a reason that allowed_skips does not name.
 
-It reads these lines of a test's output: `skipped: NAME: REASON` (run.py, as_user.h) and `measured: N retries` (e2e/harness.py).
+It reads these lines of a test's output: `skipped: NAME: REASON` (run.py, as_user.h), and `outside its limits: VALUE` and
+`measured: N retries` (e2e/harness.py).
 """
 
 import collections
@@ -47,6 +48,8 @@ def main(words):
             said = ["all: no reason was given"]
         skips += [(name, *line.partition(": ")[::2]) for line in said]
         retries += [int(line.split()[0]) for line in lines_of(record, "measured: ")]
+        for value in lines_of(record, "outside its limits: "):
+            print(f"repeated: {name}: {value}")
 
     passed = count.pop("OK", 0) + count.pop("EXPECTEDFAIL", 0)
     skipped = count.pop("SKIP", 0) + count.pop("IGNORED", 0)

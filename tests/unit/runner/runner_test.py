@@ -77,6 +77,8 @@ class Tally(InFolder):
             return self.tally(*(("c", "OK", f"measured: {int(number < retried)} retries\n") for number in range(of)))[0]
         self.assertEqual([result(0, 1), result(1, 1), result(1, 10), result(2, 20), result(2, 19), result(9, 10)],
                          [0, 0, 0, 0, 1, 1])
+        self.assertEqual(self.tally(("c", "OK", "outside its limits: 1.3\nmeasured: 1 retries\n")),
+                         (0, ["repeated: c: 1.3", "comparisons of times: 1, of which repeated: 1", "1 passed, 0 failed"]))
 
 
 # Ends with 3 once it was stopped, with 0 after a minute without.
