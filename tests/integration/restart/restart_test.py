@@ -60,9 +60,8 @@ class Kept(Restart):
         self.ctl("policy", "set", "--linger", "777us", "--turn", "33ms")
         self.kill()
         # Without waiting for the state: a setting is saved before its call returns.
-        self.assertEqual(self.policy()["linger_us"], 777)
-        self.assertEqual(self.policy()["turn_ms"], 33)
-        seen = self.client(high)
+        seen, policy = self.client(high), self.policy()
+        self.assertEqual((policy["linger_us"], policy["turn_ms"]), (777, 33))
         self.assertEqual((seen["priority_admin"], seen["priority_effective"], seen["weight"], seen["hold"]),
                          (-20, -20, 300, True))
         high.ask(f"bound {time.monotonic_ns() + 100_000_000}")
