@@ -35,14 +35,14 @@ class GpuTime(harness.NodeTest):
     def await_ready(self, *processes):
         """Notes what each client has counted for its launch before "ready". The span of that launch includes the loading of
         the code, and so depends on how busy the host is."""
-        node = self.node
         for process in processes:
-            wait_for(lambda: node.device_state(process.pid).get("submitted") == 1 and self.is_idle(process),
-                     "its first launch is counted")
-            self.first_ns[process.pid] = node.device_state(process.pid)["gpu_time_ns"]
+            wait_for(lambda: self.node.device_state(process.pid).get("submitted") == 1, "its first launch is counted")
+            self.first_ns[process.pid] = self.state_when_idle(process)["gpu_time_ns"]
+            self.assertGreaterEqual(self.first_ns[process.pid], union_ns(self.node.dispatches(process.pid)), "it counts")
 
-    def is_idle(self, process):
-        return self.node.device_state(process.pid).get("state") == "idle"
+    def state_when_idle(self, process):
+        wait_for(lambda: self.node.device_state(process.pid).get("state") == "idle", "it is idle")
+        return self.node.device_state(process.pid)
 
     def work_of(self, process):
         """Its trace, without the launch before "ready"."""
@@ -60,12 +60,10 @@ class GpuTime(harness.NodeTest):
 
     def ratio(self, process):
         """The GPU time reported by the client, divided by that of the trace."""
-        node = self.node
-        wait_for(lambda: self.is_idle(process), "it is idle")
-        said = node.device_state(process.pid)["gpu_time_ns"] - self.first_ns[process.pid]
+        state = self.state_when_idle(process)
+        said, counted = state["gpu_time_ns"] - self.first_ns[process.pid], state["submitted"] - 1
         dispatches = self.work_of(process)
         real = union_ns(dispatches)
-        counted = node.device_state(process.pid)["submitted"]
         print(f"{process.args[-7:-1]}: {len(dispatches)} dispatches, {counted} counted, trace {real / 1e6:.2f} ms, "
               f"client {said / 1e6:.2f} ms, {100 * (said / real - 1):+.2f} %")
         return said / real
