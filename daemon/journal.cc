@@ -90,8 +90,8 @@ void Journal::Attached(const Attachment& attachment, std::uint64_t now_ns) {
   const Device& device = *attachment.device;
   const ClientIdentity& who = attachment.client->identity;
   if (std::string note; TakeLine(*attachment.client->principal, &note)) {
-    SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", who.pid, attachment.slot, device.pci_address,
-                device.name, note);
+    SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}{}", who.pid, attachment.slot,
+                device.pci_address, device.name, attachment.is_under_mps ? " under_mps=yes" : "", note);
   }
   Event event = DeviceEvent(EventKind::kDeviceAttached, attachment, now_ns);
   event.text = device.name;

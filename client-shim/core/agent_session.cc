@@ -122,6 +122,7 @@ void Agent::SendDevices() {
       if (vendor.device_name(device, text, sizeof text)) message.name = text;
       message.compute_units = vendor.compute_units(device);
       if (vendor.device_uuid(device, text, sizeof text)) message.uuid = text;
+      message.is_under_mps = vendor.is_under_mps != nullptr && vendor.is_under_mps(device);
       stream_->Send(message);
     });
   }

@@ -31,6 +31,7 @@ struct DeviceMessage {
   std::uint32_t compute_units = 0;
   std::string vendor;
   std::string uuid;
+  bool is_under_mps = false;
 };
 struct QueueCreatedMessage {
   std::uint64_t queue = 0;

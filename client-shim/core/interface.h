@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 11;
+inline constexpr std::uint32_t kInterfaceVersion = 12;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -97,6 +97,9 @@ struct Vendor {
   std::uint64_t (*kept_by_pools)(int device);
   // Gives back to the device what of it is not handed out.
   void (*trim_pools)(int device);
+  // Whether a server runs the process's kernels side by side with those of other processes (NVIDIA's MPS), on a device
+  // whose driver gives processes turns. Null: the vendor has no such server.
+  bool (*is_under_mps)(int device);
 };
 
 struct StubTable {

@@ -45,6 +45,7 @@ Functions g_cuda;
 PoolFunctions g_pools;
 
 constexpr int kMultiprocessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kMpsEnabled = 133;          // CU_DEVICE_ATTRIBUTE_MPS_ENABLED; an older driver refuses it
 constexpr unsigned kTimed = 0;            // CU_EVENT_DEFAULT: with a time stamp, waited for by spinning
 constexpr int kMaxDevices = 64;
 
@@ -109,10 +110,19 @@ bool DeviceName(int device, char* out, size_t size) {
   return g_cuda.device_name != nullptr && g_cuda.device_name(out, static_cast<int>(size), device) == kSuccess;
 }
 
+// Of `device`; 0: not known.
+int Attribute(int which, int device) {
+  int value = 0;
+  return g_cuda.attribute != nullptr && g_cuda.attribute(&value, which, device) == kSuccess ? value : 0;
+}
+
 uint32_t ComputeUnits(int device) {
-  int count = 0;
-  if (g_cuda.attribute == nullptr || g_cuda.attribute(&count, kMultiprocessorCount, device) != kSuccess) return 0;
+  const int count = Attribute(kMultiprocessorCount, device);
   return count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
+bool IsUnderMps(int device) {
+  return Attribute(kMpsEnabled, device) > 0;
 }
 
 bool IsCapturing(void* stream) {
@@ -353,6 +363,7 @@ const Vendor* MakeVendor() {
       .set_queue_priority = nullptr,
       .kept_by_pools = KeptByPools,
       .trim_pools = TrimPools,
+      .is_under_mps = IsUnderMps,
   };
   return &vendor;
 }

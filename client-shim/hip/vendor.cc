@@ -328,7 +328,8 @@ const Vendor* MakeVendor() {
                                 nullptr,  // no time slices between processes that a process may set
                                 SetQueuePriority,
                                 KeptByPools,
-                                TrimPools};
+                                TrimPools,
+                                nullptr};  // processes' kernels run side by side without a server
   return &vendor;
 }
 

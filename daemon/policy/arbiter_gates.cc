@@ -109,15 +109,16 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const Tenant& tenant = state_->tenants[index];
   const DeviceView& device = devices_[tenant.device];
   const Settings& settings = state_->settings;
+  const std::uint64_t below_us = std::uint64_t{state_->devices[tenant.device].windows} * settings.window_us;
   if (CanBeOvertaken(index)) {
-    if (settings.window_us == 0) return 0;
+    if (below_us == 0) return 0;
     ModesAbove& above = Above(device, groups_[tenant.group].rank);
     if (above.window_us == 0) {
       const Mode mode = holders_.Measures() ? std::max(above.any, std::min(above.not_away, kAwayMode)) : Mode::kHeld;
       const Allowance allowance = AllowanceOf(mode);
       const std::uint32_t clients = allowance.is_each ? 1 : decision_->devices[tenant.device].divided_by;
       above.window_floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
-      above.window_us = std::max(1u, allowance.window_percent * settings.window_us / 100 / clients);
+      above.window_us = std::max(1u, static_cast<std::uint32_t>(allowance.window_percent * below_us / 100 / clients));
     }
     floor = above.window_floor;
     return above.window_us;
@@ -131,7 +132,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   floor = room_ns ? kPipelineFloor : kTopFloor;
   if (!room_ns) return part;
   // Never less than in the background.
-  const std::uint32_t least = settings.window_us == 0 ? part : std::max(1u, settings.window_us / clients);
+  const std::uint32_t least = below_us == 0 ? part : std::max(1u, static_cast<std::uint32_t>(below_us / clients));
   return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
 }
 

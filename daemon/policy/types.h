@@ -70,6 +70,7 @@ struct DeviceMemory {
 
 struct Device {
   std::uint32_t default_max_concurrent = 0;  // background groups open at a time, as few as fill it; 0: no limit
+  std::uint32_t windows = 1;                 // what clients below another have in flight, in Settings::window_us
   DeviceMemory memory = {};
 };
 

@@ -24,11 +24,12 @@ struct Attachment {
   Client* client = nullptr;
   Device* device = nullptr;
   std::uint32_t slot = 0;
-  Principal payer;                  // whose quota it counts against, from its creation (Registry::PayerOf)
-  bool is_restored = false;         // from before a restart, and not reported again by its client yet
-  bool busy = false;                // false also for a client that has fallen silent
-  bool waits = false;               // busy, and its host waits for the device
-  bool silent = false;              // was busy, and has not been heard from for too long (Client::silent_since_ns)
+  Principal payer;            // whose quota it counts against, from its creation (Registry::PayerOf)
+  bool is_under_mps = false;  // NVIDIA's MPS server runs its kernels, side by side with those of its other clients
+  bool is_restored = false;   // from before a restart, and not reported again by its client yet
+  bool busy = false;          // false also for a client that has fallen silent
+  bool waits = false;         // busy, and its host waits for the device
+  bool silent = false;        // was busy, and has not been heard from for too long (Client::silent_since_ns)
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the current burst
   BurstClock burst;

@@ -46,6 +46,7 @@ struct NewDevice {
   std::uint32_t compute_units = 0;
   std::string uuid;  // as the runtime gives it; empty: not known
   std::uint32_t max_partitions = 64;
+  bool is_under_mps = false;
 };
 
 }  // namespace xschedd

@@ -150,6 +150,7 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
   attachment->client = &client;
   attachment->device = &device;
   attachment->slot = fresh.slot;
+  attachment->is_under_mps = fresh.is_under_mps;
   device.attachments.push_back(attachment.get());
   Attachment* added = attachment.get();
   client.attachments.emplace(fresh.slot, std::move(attachment));

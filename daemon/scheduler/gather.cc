@@ -55,11 +55,24 @@ std::uint64_t BurstNs(const Attachment& attachment, std::uint64_t now_ns) {
   return attachment.deadline_ns == 0 ? 0 : attachment.burst.OpenNs(now_ns, attachment.held_since_ns);
 }
 
-}  // namespace
-
-std::uint32_t DefaultMaxConcurrent(const Device& device) {
-  return device.vendor == "amd" ? 0 : 1;
+// Of all its clients. Beside one that is not, the server as a whole gets turns from the driver.
+bool IsUnderMps(const Device& device) {
+  return std::all_of(device.attachments.begin(), device.attachments.end(),
+                     [](const Attachment* attachment) { return attachment->is_under_mps; });
 }
+
+// The processes' kernels run side by side on AMD and under MPS; else the driver gives processes turns, and so one at a
+// time is the default. Under MPS its own priority lets the important program's kernels start before others that wait,
+// and small windows keep the others from filling the device (docs/explanation/performance.md has the runs).
+policy::Device StateOf(const Device& device) {
+  constexpr std::uint32_t kWindowsUnderMps = 4;
+  const bool is_under_mps = IsUnderMps(device);
+  return {.default_max_concurrent = device.vendor == "amd" || is_under_mps ? 0u : 1u,
+          .windows = is_under_mps ? kWindowsUnderMps : 1,
+          .memory = device.memory};
+}
+
+}  // namespace
 
 Cluster& Gatherer::Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns) {
   Cluster& cluster = start.cluster != nullptr ? *start.cluster : Build(start);
@@ -109,7 +122,7 @@ void Gatherer::VisitDevice(Cluster& cluster, Device& device) {
   device.index = static_cast<std::uint32_t>(cluster.devices.size());
   device.cluster = &cluster;
   cluster.devices.push_back(&device);
-  cluster.state.devices.push_back({.default_max_concurrent = DefaultMaxConcurrent(device), .memory = device.memory});
+  cluster.state.devices.push_back(StateOf(device));
 }
 
 void Gatherer::VisitGroup(Cluster& cluster, Group& group) {

@@ -58,8 +58,4 @@ class Gatherer {
   std::uint64_t epoch_ = 0;
 };
 
-// How many background groups a device runs at a time by default: all (0) on AMD, where several processes' queues run
-// side by side; one where the driver time-slices processes.
-std::uint32_t DefaultMaxConcurrent(const Device& device);
-
 }  // namespace xschedd

@@ -30,9 +30,9 @@ std::string SliceText(const Attachment& attachment) {
   if (channel->Layout().version < abi::kSlicesSince) return None("the client's shim is of an older release");
   switch (channel->Ledger().Slice(attachment.slot).state) {
     case abi::SliceState::kNotHere:
-      return attachment.device->vendor == kVendorWithSlices
-                 ? None("no channel group of the process was found (does it use MPS?)")
-                 : None("this vendor has none that a process may set");
+      if (attachment.is_under_mps) return None("the process runs under MPS");
+      return attachment.device->vendor == kVendorWithSlices ? None("no channel group of the process was found")
+                                                            : None("this vendor has none that a process may set");
     case abi::SliceState::kRefused:
       return None("the driver refuses them");
     case abi::SliceState::kStalled:

@@ -56,12 +56,13 @@ v1::QueuePriority ToMessage(policy::QueuePriority priority) {
 }
 
 NewDevice DeviceOf(const v1::DeviceAttached& device) {
-  return {device.slot(),
-          device.pci_address(),
-          CleanText(device.name(), kMaxNameBytes),
-          CleanText(device.vendor(), kMaxVendorBytes),
-          device.compute_units(),
-          CleanText(device.uuid(), kMaxNameBytes)};
+  return {.slot = device.slot(),
+          .pci_address = device.pci_address(),
+          .name = CleanText(device.name(), kMaxNameBytes),
+          .vendor = CleanText(device.vendor(), kMaxVendorBytes),
+          .compute_units = device.compute_units(),
+          .uuid = CleanText(device.uuid(), kMaxNameBytes),
+          .is_under_mps = device.is_under_mps()};
 }
 
 NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGroups& groups) {

@@ -73,6 +73,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
     device.set_name(attachment->device->name);
     device.set_vendor(attachment->device->vendor);
     device.set_compute_units(attachment->device->compute_units);
+    device.set_is_under_mps(attachment->is_under_mps);
   }
   for (const Queue* queue : QueuesWithDeadline(client)) {
     state::Queue& to = *saved.add_queues();
@@ -128,12 +129,13 @@ RestoredClient FromSaved(const state::Client& saved) {
     client.default_stream_deadline_us = saved.default_stream_deadline_us();
   }
   for (const state::Device& device : saved.devices()) {
-    client.devices.push_back({device.slot(),
-                              device.pci_address(),
-                              CleanText(device.name(), kMaxNameBytes),
-                              CleanText(device.vendor(), kMaxVendorBytes),
-                              device.compute_units(),
-                              {}});
+    client.devices.push_back({.slot = device.slot(),
+                              .pci_address = device.pci_address(),
+                              .name = CleanText(device.name(), kMaxNameBytes),
+                              .vendor = CleanText(device.vendor(), kMaxVendorBytes),
+                              .compute_units = device.compute_units(),
+                              .uuid = {},
+                              .is_under_mps = device.is_under_mps()});
   }
   for (const state::Queue& queue : saved.queues()) {
     if (queue.deadline_us() > policy::kDeadlineLimits.max) continue;

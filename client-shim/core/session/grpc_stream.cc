@@ -39,6 +39,7 @@ struct ToProto {
     device->set_compute_units(message.compute_units);
     device->set_vendor(message.vendor);
     device->set_uuid(message.uuid);
+    device->set_is_under_mps(message.is_under_mps);
   }
   void operator()(const QueueCreatedMessage& message) const {
     v1::QueueCreated* queue = out->mutable_queue_created();

@@ -118,6 +118,7 @@ class FakeDevice {
         .set_queue_priority = nullptr,
         .kept_by_pools = nullptr,
         .trim_pools = nullptr,
+        .is_under_mps = nullptr,
     };
     return &vendor;
   }

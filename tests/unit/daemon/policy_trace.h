@@ -28,7 +28,7 @@ class Trace {
     const bool limited = Chance(2);
     const std::uint32_t devices = 1 + Below(3);
     for (std::uint32_t i = 0; i < devices; ++i)
-      state.devices.push_back({.default_max_concurrent = limited ? 1 + Below(2) : 0});
+      state.devices.push_back({.default_max_concurrent = limited ? 1 + Below(2) : 0, .windows = 1 + 3 * Below(2)});
     const std::uint32_t groups = 2 + Below(6);
     for (std::uint32_t i = 0; i < groups; ++i)
       AddGroup();

@@ -224,6 +224,29 @@ TEST_CASE("settings act at the next decision, also when they return to the vendo
   CHECK(!lower->Held(0));
 }
 
+TEST_CASE("under MPS clients run side by side, with four windows; beside one that is not, they take turns") {
+  World world;
+  world.vendor = "nvidia";
+  world.is_under_mps = true;
+  policy::Settings settings = world.scheduler.Settings();
+  settings.tolerance_percent = 0;
+  world.scheduler.SetSettings(settings);
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto lower = world.Connect(3, 0);
+  world.Report(*low, true);
+  CHECK(low->board->WindowUs(0) == 4 * settings.window_us);
+  world.Report(*lower, true);
+  const auto takes_turns = [&] { return low->Held(0) != lower->Held(0); };
+  CHECK((!low->Held(0) && !lower->Held(0)));
+  world.is_under_mps = false;
+  const auto other = world.Connect(4, 0);
+  CHECK(takes_turns());
+  CHECK((low->Held(0) ? lower : low)->board->WindowUs(0) == settings.window_us);
+  world.Disconnect(*other);
+  CHECK((!low->Held(0) && !lower->Held(0)));
+}
+
 TEST_CASE("events report each beginning and end of a wait") {
   World world;
   const auto high = world.Connect(1, 50);

@@ -154,7 +154,13 @@ TEST_CASE("a client survives saving unchanged") {
   fresh.version = "0.1.0";
   Client& client = core.AddClient(std::move(fresh));
   REQUIRE(core.AttachDevice(client, {2, "0000:C1:00.0", "GPU", "amd", 304, "uuid-a"}));
-  REQUIRE(core.AttachDevice(client, {3, "0000:c1:00.0", "GPU", "amd", 304, "uuid-b"}));
+  REQUIRE(core.AttachDevice(client, {.slot = 3,
+                                     .pci_address = "0000:c1:00.0",
+                                     .name = "GPU",
+                                     .vendor = "amd",
+                                     .compute_units = 304,
+                                     .uuid = "uuid-b",
+                                     .is_under_mps = true}));
   REQUIRE(core.CreateQueue(client, {.id = 9, .slot = 3, .native_priority = -1}));
   REQUIRE(core.CreateQueue(client, {.id = 10, .slot = 3}));
   REQUIRE(core.SetHints(client, {.deadline_us = 500, .queue = 9}));
@@ -200,6 +206,7 @@ TEST_CASE("a client survives saving unchanged") {
   CHECK(again.group->memory.benefit->settled == policy::BenefitMemory::Mode::kWaitsNarrowest);
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
+  CHECK((again.attachments.at(3)->is_under_mps && !again.attachments.at(2)->is_under_mps));
 
   SECTION("the next one has another number") {
     NewClient other;

@@ -39,6 +39,7 @@ class World {
   }
 
   std::string vendor = "amd";  // of devices that clients bring
+  bool is_under_mps = false;   // the clients
   // Connects a client that is on one device, in slot 0.
   std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
                                 const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0,
@@ -59,7 +60,13 @@ class World {
     fresh.channel = peer->channel.get();
     peer->client = &registry.Add(std::move(fresh), fake_now);
     peer->client->effective.priority = priority;
-    const auto attachment = registry.Attach(*peer->client, {0, address, "GPU", vendor, 4, {}});
+    const auto attachment = registry.Attach(*peer->client, {.slot = 0,
+                                                            .pci_address = address,
+                                                            .name = "GPU",
+                                                            .vendor = vendor,
+                                                            .compute_units = 4,
+                                                            .uuid = {},
+                                                            .is_under_mps = is_under_mps});
     REQUIRE(attachment);
     (*attachment)->history.Begin(fake_now);
     scheduler.Changed(*peer->client);

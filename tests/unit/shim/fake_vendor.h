@@ -70,7 +70,8 @@ class FakeVendor {
         nullptr,
         nullptr,
         [](int) { return current->kept_by_pools; },
-        [](int) { current->kept_by_pools = current->pools_must_keep; }};
+        [](int) { current->kept_by_pools = current->pools_must_keep; },
+        nullptr};
     return &vendor;
   }
 

@@ -221,21 +221,6 @@ TEST_CASE("the doctor: runtimes, devices, kernel", "[doctor]") {
              f.amd_devices.clear();
              f.used_devices = {"xschedd software GPU, 0000:c1:00.0"};
            }},
-          {"mps", Level::kWarning, "--max-concurrent 0",
-           [](Facts& f) {
-             f.has_mps = true;
-             f.daemon->takes_turns = true;
-           }},
-          {"mps", Level::kWarning, "gives its clients turns",
-           [](Facts& f) {
-             f.environment["CUDA_MPS_PIPE_DIRECTORY"] = "/tmp/x";
-             f.daemon->takes_turns = true;
-           }},
-          {"mps", Level::kOk, "side by side",
-           [](Facts& f) {
-             f.has_mps = true;
-             f.daemon->takes_turns = false;
-           }},
           {"kernel", Level::kOk, "without pidfd_open (5.3)", [](Facts& f) { f.kernel.has_pidfd = false; }},
           {"kernel", Level::kOk, "without SO_PEERPIDFD (6.5)", [](Facts& f) { f.kernel.has_peer_pidfd = false; }},
           {"kernel", Level::kError, "sealed memfds", [](Facts& f) { f.kernel.has_memfd_seals = false; }},

@@ -72,6 +72,7 @@ const Vendor kVendor = {
     nullptr,
     nullptr,
     nullptr,
+    nullptr,
     nullptr};
 
 // ---- a tracked client with a session; never freed

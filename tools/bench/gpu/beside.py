@@ -51,10 +51,6 @@ def time_sliced(bench: Bench) -> None:
     one_way(bench, "time-sliced", "xschedd", configuration=bench.policy())
 
 
-# The daemon's [policy] under MPS (docs/explanation/cuda.md).
-MPS_KEYS = ("max_concurrent = 0", "window_us = 2000")
-
-
 @contextlib.contextmanager
 def mps_server(bench: Bench) -> Iterator[Tuple[Dict[str, str], Dict[str, str]]]:
     """A private MPS server; under MPS tenants run side by side. Yields the environment of all clients, and what to add for
@@ -79,4 +75,4 @@ def mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
         one_way(bench, "mps", "native", environment)
         one_way(bench, "mps", "mps priority", environment, low)
-        one_way(bench, "mps", "xschedd", environment, low, bench.policy(*MPS_KEYS))
+        one_way(bench, "mps", "xschedd", environment, low, bench.policy())

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Callable, Dict, Iterator, List, Tuple
 
 import figures
-from beside import MPS_KEYS, mps_server
+from beside import mps_server
 from bench import Bench
 from figures import DECIDED, EQUALS
 from rig import Rig
@@ -153,5 +153,5 @@ def mps(bench: Bench) -> None:
     """Time slices have no effect: under MPS its server is one process to the driver."""
     with mps_server(bench) as (environment, low):
         by_turns(bench, "mps", {"native": (bench.rig(environment), {}), "mps priority": (bench.rig(environment), low)},
-                 {way: bench.rig(environment, bench.daemon(bench.policy(*MPS_KEYS))) for way in ("levers", DECIDED)},
+                 {way: bench.rig(environment, bench.daemon(bench.policy())) for way in ("levers", DECIDED)},
                  low, {name: LEVERS[name] for name in bench.options.levers})

@@ -8,7 +8,7 @@ Thread rule: main thread.
 from typing import Dict, List, Optional
 
 import figures
-from beside import MPS_KEYS, mps_server
+from beside import mps_server
 from bench import Bench
 from rig import Rig
 from scenarios import LOW, SCENARIOS, programs_of
@@ -48,7 +48,7 @@ def time_sliced(bench: Bench) -> None:
 def mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
         by_turns(bench, "mps", {"native": bench.rig(environment), "mps priority": bench.rig(environment),
-                                "xschedd": bench.rig(environment, bench.daemon(bench.policy(*MPS_KEYS)))},
+                                "xschedd": bench.rig(environment, bench.daemon(bench.policy()))},
                  {"mps priority": low, "xschedd": low})
 
 
@@ -67,5 +67,5 @@ def streams_mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
         by_turns(bench, "mps streams", {"native": bench.rig(environment), "native, high stream": bench.rig(environment),
                                         "xschedd, high stream":
-                                            bench.rig(environment, bench.daemon(bench.policy(*MPS_KEYS)))},
+                                            bench.rig(environment, bench.daemon(bench.policy()))},
                  {"xschedd, high stream": low}, {"native, high stream": STREAM, "xschedd, high stream": STREAM})

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Dict, List, Optional, Sequence
 
 import waits
-from beside import MPS_KEYS, mps_server
+from beside import mps_server
 from bench import Bench
 from benchlib.records import moments
 from rig import Rig, Tenant
@@ -40,10 +40,10 @@ def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tena
 
 
 def graph_five(bench: Bench, substrate: str, environment: Optional[Dict[str, str]] = None,
-               background: Optional[Dict[str, str]] = None, *keys: str) -> None:
+               background: Optional[Dict[str, str]] = None) -> None:
     """Natively, under xschedd with two windows, and with a single loop, which needs no turns."""
     for way in ("native", "xschedd"):
-        rig = bench.rig(environment, bench.daemon(bench.policy(*keys)) if way == "xschedd" else None)
+        rig = bench.rig(environment, bench.daemon(bench.policy()) if way == "xschedd" else None)
         high = rig.start(PROGRAMS["graph"])
         loops = [rig.start(PROGRAMS[name], background) for name in LOOPS]
         rig.wait_ready()
@@ -75,4 +75,4 @@ def trace(bench: Bench) -> None:
 
 def trace_mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
-        graph_five(bench, "mps", environment, low, *MPS_KEYS)
+        graph_five(bench, "mps", environment, low)

@@ -6,7 +6,7 @@ Thread rule: main thread.
 
 from typing import Dict, Optional, Sequence
 
-from beside import MPS_KEYS, mps_server
+from beside import mps_server
 from bench import Bench
 from rig import Rig
 from scenarios import LOOPS, LOW, SCENARIOS, Load, programs_of
@@ -55,5 +55,5 @@ def wake_mps(bench: Bench) -> None:
     with mps_server(bench) as (environment, low):
         stretches(bench, "mps mps priority", bench.rig(environment), names, (0,), low)
         for spin in ("false", "true"):
-            daemon = bench.daemon(spinning(spin, bench.policy(*MPS_KEYS)))
+            daemon = bench.daemon(spinning(spin, bench.policy()))
             stretches(bench, f"mps xschedd spin={spin}", bench.rig(environment, daemon), names, (500, 1000), low)

@@ -40,7 +40,6 @@ std::span<const Check> Checks() {
       {"runtime", CheckRuntimes},
       {"device", CheckDevices},
       {"time slices", CheckSlices},
-      {"mps", CheckMps},
       {"kernel", CheckKernel},
       {"environment", CheckEnvironment},
       {"conflicts", CheckConflicts},

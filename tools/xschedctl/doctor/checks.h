@@ -20,7 +20,6 @@ Findings CheckLibrary(const Facts& facts);
 Findings CheckRuntimes(const Facts& facts);
 Findings CheckDevices(const Facts& facts);
 Findings CheckSlices(const Facts& facts);
-Findings CheckMps(const Facts& facts);
 Findings CheckKernel(const Facts& facts);
 Findings CheckEnvironment(const Facts& facts);
 Findings CheckConflicts(const Facts& facts);

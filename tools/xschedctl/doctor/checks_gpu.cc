@@ -71,17 +71,6 @@ Findings CheckSlices(const Facts& facts) {
   return findings;
 }
 
-// MPS lets its clients run side by side; with turns it has no use.
-Findings CheckMps(const Facts& facts) {
-  const auto pipe = facts.environment.find("CUDA_MPS_PIPE_DIRECTORY");
-  const bool uses_mps = facts.has_mps || (pipe != facts.environment.end() && !pipe->second.empty());
-  if (!uses_mps || !facts.daemon || !facts.daemon->takes_turns) return {};
-  if (!*facts.daemon->takes_turns) return {Ok("MPS runs, and the daemon lets its clients run side by side")};
-  return {Warning("MPS runs, but the daemon gives its clients turns, although they could run side by side",
-                  "xschedctl policy set --max-concurrent 0 --persist; and --window 2ms, if those below run with "
-                  "CUDA_MPS_CLIENT_PRIORITY=1")};
-}
-
 Findings CheckKernel(const Facts& facts) {
   const KernelFacts& kernel = facts.kernel;
   if (!kernel.has_memfd_seals) {

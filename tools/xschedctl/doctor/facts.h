@@ -27,8 +27,6 @@ struct DaemonFacts {
   std::uint32_t abi_version = 0;
   std::uint64_t layout_hash = 0;
   bool observes_only = false;  // [daemon] enforce = false
-  // On NVIDIA, those below the most important client take turns. nullopt: unknown.
-  std::optional<bool> takes_turns = std::nullopt;
 };
 
 // A library that was opened in a child process.
@@ -126,7 +124,6 @@ struct Facts {
   // The state of clients' time slices, as text, with how often each occurs: for the process asked about, or for all
   // clients.
   std::map<std::string, std::uint64_t> slices;
-  bool has_mps = false;      // NVIDIA's Multi-Process Service runs
   std::string software_gpu;  // path of its libhsa-runtime64, if a program here would load that
   KernelFacts kernel;
   ServiceFacts service;

@@ -70,8 +70,6 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
   const auto clients = client->Call(request);
   if (!clients) return;
   facts->daemon->observes_only = clients->observes_only();
-  if (const auto policy = client->Call(v1::GetPolicyRequest()))
-    facts->daemon->takes_turns = policy->max_concurrent_by_vendor() || policy->max_concurrent() != 0;
   for (const v1::Device& device : clients->devices()) {
     if (device.clients() > 0) facts->used_devices.push_back(device.name() + ", " + device.pci_address());
   }
@@ -101,7 +99,6 @@ Facts Gather(const DoctorOptions& options) {
   GatherRuntimes(options, &facts);
   GatherSoftwareGpu(&facts);
   GatherDeviceFiles(&facts);
-  facts.has_mps = HasMps();
   facts.kernel = GatherKernel();
   facts.service = GatherService();
   facts.preloaded_for_all = FileText("/etc/ld.so.preload");

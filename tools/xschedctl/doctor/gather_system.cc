@@ -69,17 +69,6 @@ void GatherDeviceFiles(Facts* facts) {
   if (::access("/dev/nvidiactl", F_OK) == 0) facts->nvidia_devices.push_back(Open("/dev/nvidiactl"));
 }
 
-bool HasMps() {
-  // nvidia-cuda-mps-control and -server: /proc/PID/comm has 15 characters.
-  constexpr std::string_view kName = "nvidia-cuda-mps";
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = FileText(entry.path() / "comm");
-    if (name.starts_with(kName)) return true;
-  }
-  return false;
-}
-
 // SO_PEERPIDFD, which glibc 2.36 does not name yet.
 bool HasPeerPidfd() {
   constexpr int kSoPeerPidfd = 77;

@@ -9,7 +9,6 @@ namespace xschedd::ctl {
 void GatherCaller(Facts* facts);
 void GatherDeviceFiles(Facts* facts);
 // Whether a process of NVIDIA's Multi-Process Service runs, as far as /proc shows.
-bool HasMps();
 KernelFacts GatherKernel();
 ServiceFacts GatherService();
 
