@@ -227,7 +227,7 @@ void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
   // What is under way began when others had no more in flight than a small window allows.
   const bool is_between = memory.idle_since_ns != 0 && now_ns_ > RequestEndsAt(memory);
   memory.skips_request = mode != Mode::kHeld && !is_between && memory.request_ns < kShortestBlockNs;
-  if (mode == Mode::kHeldWide && !is_between) memory.skips = memory.burst_ns < kLongestBlockNs;
+  if (mode == Mode::kHeldWide && memory.idle_since_ns == 0) memory.skips = memory.burst_ns < kLongestBlockNs;
   memory.mode = mode;
 }
 
