@@ -25,6 +25,12 @@ constexpr double kMaxRatio = 0.4;  // a logarithm
 // Clearly slower: by this factor and by this time; single bursts may be slow for other reasons.
 constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
+// More than a core's speed changes: a program that starts, or whose requests have become others. In runs on an H200 the
+// pace of steady programs varied by up to 2.2, that of their first seconds by 3 to 100
+// (docs/results/h200-pairs-4ba044c1.md).
+constexpr float kOtherWork = 2.5F;
+// So much work with the answer in force has one pace: the mixture of a program's requests averages out.
+constexpr std::uint64_t kPacedNs = kNsPerS;
 // After this time a burst has made some launches.
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
@@ -51,6 +57,11 @@ Mode CheapestOf(const BenefitMemory& memory) {
   const auto* const found = std::find_if(std::begin(kFromCheapest), std::end(kFromCheapest),
                                          [&](Mode mode) { return IsOfUse(memory, mode); });
   return found == std::end(kFromCheapest) ? Mode::kHeld : *found;
+}
+
+// Whether two paces in one mode are of different work.
+bool IsOtherWork(float known_ns, float pace_ns) {
+  return known_ns != 0 && std::max(known_ns, pace_ns) > kOtherWork * std::min(known_ns, pace_ns);
 }
 
 // Counts the present burst, with a deadline as benefit.h says.
@@ -173,6 +184,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.contended = work.contended;
   memory.others_work = work.others_work;
   NoteOthers(memory, work.others);
+  NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
   NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
@@ -187,18 +199,37 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
     memory.others_since_ns = now_ns_;
   }
   if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
-  if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return;
-  if (memory.known_with.who != 0) {
-    // The cheapest mode is measured first: if it is unknown, nothing was found yet.
-    const bool is_same = memory.Of(kCheapest).is_known && memory.settled == memory.relearnt_from;
-    memory.relearn_wait_ns =
-        is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
-    memory.relearnt_from = memory.settled;
-    memory.comparisons = {};
-    memory.place = 0;
-    memory.relearnt_ns = memory.next_trial_ns = now_ns_;
-  }
+  if (memory.known_with.who != 0 && !Relearn(memory)) return;
   memory.known_with = others;
+}
+
+// False: the last time was too short a time ago.
+bool Benefit::Relearn(BenefitMemory& memory) const {
+  if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return false;
+  // The cheapest mode is measured first: if it is unknown, nothing was found yet.
+  const bool is_same = memory.Of(kCheapest).is_known && memory.settled == memory.relearnt_from;
+  memory.relearn_wait_ns = is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
+  memory.relearnt_from = memory.settled;
+  Forget(memory);
+  memory.place = 0;
+  memory.relearnt_ns = memory.next_trial_ns = now_ns_;
+  return true;
+}
+
+void Benefit::Forget(BenefitMemory& memory) {
+  memory.comparisons = {};
+  memory.known_pace_ns = memory.answer_pace_ns = 0;
+}
+
+// Of the work with the answer in force.
+void Benefit::NotePace(BenefitMemory& memory) const {
+  if (memory.paced_ns < kPacedNs) return;
+  if (memory.paced_launches != 0) {
+    const float pace_ns = static_cast<float>(memory.paced_ns) / static_cast<float>(memory.paced_launches);
+    if (IsOtherWork(memory.answer_pace_ns, pace_ns)) Relearn(memory);
+    if (memory.answer_pace_ns == 0) memory.answer_pace_ns = pace_ns;
+  }
+  memory.paced_ns = memory.paced_launches = 0;
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
@@ -266,6 +297,10 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
       block.contended_ns += passed;
       if (!tries) memory.contended_ns += passed;
       if (memory.holds) memory.waited_ns += passed;
+      if (memory.place == 0) {
+        memory.paced_ns += passed;
+        memory.paced_launches += work.launched;
+      }
     }
     // A burst may never end, and neither may a request.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
@@ -350,6 +385,8 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   const float typical = Clip(memory.deadline_ns != 0 ? DeadlineRatio(held, other)
                              : reports_waits         ? WaitsRatio(held, other)
                                                      : WholeRatio(held, other));
+  const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
+  if (IsOtherWork(memory.known_pace_ns, pace_ns)) Relearn(memory);
   Comparison& known = memory.Of(memory.trial);
   // A surprise: the program has changed, and what is known no longer counts.
   const double tolerance = ToleranceOf(memory, memory.trial);
@@ -362,7 +399,8 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     return;
   }
   memory.surprises = 0;
-  if (is_surprise) memory.comparisons = {};
+  if (is_surprise) Forget(memory);
+  if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
@@ -468,6 +506,8 @@ bool Benefit::Change(BenefitMemory& memory, Mode mode) const {
   if (memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) return false;
   memory.changed_ns = now_ns_;
   memory.settled = mode;
+  memory.answer_pace_ns = 0;
+  memory.paced_ns = memory.paced_launches = 0;
   return true;
 }
 

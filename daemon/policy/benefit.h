@@ -45,7 +45,8 @@
 //   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
 //     that is held all the time may be given up for another. One that would be held for half of its time counts half.
 //     If more have work than when it was measured, the measured number counts.
-//   - Results hold beside the clients they were measured with. Once there have been others for kOthersLastNs, all is
+//   - Results hold beside the clients and for the work that they were measured with. Once there have been others for
+//     kOthersLastNs, or the group's pace is quite another (a program that starts does other work than later), all is
 //     measured again, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
 //     often after each time the answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
@@ -125,6 +126,9 @@ class Benefit {
   static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
+  bool Relearn(BenefitMemory& memory) const;
+  static void Forget(BenefitMemory& memory);
+  void NotePace(BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
   void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;

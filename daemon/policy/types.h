@@ -189,11 +189,15 @@ struct BenefitMemory {
   Others others;                      // less important clients with recent work there
   Others known_with;                  // the others beside which what is known was measured
   std::uint64_t others_since_ns = 0;  // when `others` changed
-  std::uint64_t relearnt_ns = 0;      // when what was known was last forgotten for that
+  std::uint64_t relearnt_ns = 0;      // when all was last measured anew, for other clients or for other work
   std::uint64_t relearn_wait_ns = 0;  // the least time until it may happen again
   Mode relearnt_from = Mode::kHeld;   // the answer then
-  bool holds = true;                  // others are held for it now, if it is busy
-  float cost = 0;                     // the part of the time in which others were held for it
+  float known_pace_ns = 0;            // busy time per launch while held, in the first pair of what is known; 0: none
+  float answer_pace_ns = 0;           // the same with the answer in force, since it is; 0: not known yet
+  std::uint64_t paced_ns = 0;         // contended, with the answer in force, since that was last compared
+  std::uint64_t paced_launches = 0;
+  bool holds = true;  // others are held for it now, if it is busy
+  float cost = 0;     // the part of the time in which others were held for it
   float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle

@@ -397,6 +397,41 @@ TEST_CASE("an answer from before is tried first, so that a wrong one does not la
   }
 }
 
+TEST_CASE("what was measured while a program started does not last") {
+  // Its first work: long kernels that others do not delay.
+  const Behaviour start{.launches = 1, .held_us = 12'000, .beside_us = 12'000, .late_for_window = 0, .pause_us = 30};
+  const Behaviour decode{
+      .launches = 1, .held_us = 750, .beside_us = 3100, .pause_us = 30, .bursts = 16, .rest_us = 88'000};
+  for (const double start_s : {1.0, 2.0, 4.0, 30.0, 120.0}) {
+    for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+      INFO(start_s << " s, seed " << seed);
+      Pair chats(5, seed);
+      chats.Run(start, start_s);
+      chats.Rest(5);
+      chats.Run(Chat(1500, 200), 10);
+      CHECK(!IsBeside(chats.Settled()));
+      Pair decodes(5, seed);
+      decodes.Run(start, start_s);
+      decodes.Rest(5);
+      decodes.Run(decode, 12);
+      CHECK(decodes.Settled() == Mode::kHeld);
+    }
+  }
+}
+
+TEST_CASE("a program whose work is of several kinds is not measured anew all the time") {
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    Pair pair(5, seed);
+    for (int i = 0; i < 1'000; ++i)
+      pair.Run(i % 2 == 0 ? Behaviour{.launches = 1, .held_us = 3000, .beside_us = 3900} : Behaviour{.beside_us = 130},
+               0.2);
+    INFO("seed " << seed << ", beside for " << pair.BesidePart() << " of its time");
+    CHECK(pair.Settled() == Mode::kHeld);
+    CHECK(pair.BesidePart() < 0.05);
+    CHECK(pair.Changes() == 0);
+  }
+}
+
 TEST_CASE("a close answer does not flap") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     Pair pair(5, seed);
@@ -450,7 +485,7 @@ TEST_CASE("a block counts all launches of its first burst, and nothing of a burs
   memory.skips = true;
   at(1, 8, true);
   for (int i = 0; i < 30; ++i)
-    at(10, 100, true);
+    at(10, 3, true);
   CHECK(memory.Of(Mode::kFree).pairs > 1);
 }
 
