@@ -147,7 +147,8 @@ class Programs:
                 return self.with_daemon_killed(children, seed)
             rig = TurnsRig(self.place, children, OURS)
             self.start_neighbour(rig, way)
-            priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
+            # The one that is reprioritised begins below: on a busy host it would end before a first command moved it there.
+            priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: LOW}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
                                 self.place.environment, self.reprioritise if way == REPRIORITISED else None, way)
 
@@ -187,7 +188,7 @@ class Programs:
         """Sets its priority above and below its neighbour's, as fast as the command runs."""
         end = time.monotonic() + self.limit_s()
         while not select.select([child.process.stdout], [], [], 0)[0] and time.monotonic() < end:
-            for words in (("--priority", str(LOW)), ("--reset=priority",)):
+            for words in (("--priority", str(HIGH)), ("--reset=priority",)):
                 try:
                     ask(self.place, "set", *words, "--pid", str(child.pid))
                 except ToolError:
