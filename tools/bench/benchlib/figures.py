@@ -54,13 +54,13 @@ def first_within(times: Sequence[int], after_ns: int, intervals: Sequence[Tuple[
 
 
 def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], settle_ns: int) -> List[Tuple[int, int]]:
-    """When the request tenant has the device under its high priority: from `settle_ns` after a request was begun until its
-    last kernel started. One whose first kernel had to wait counts, too."""
+    """When the request tenant had the device under its high priority: from `settle_ns` after the first kernel of a request
+    until its last one started. A request without two kernels gives no interval."""
     intervals = []
     for request in requests:
         starts = [start for start in kernel_starts if request.begun_ns <= start < request.done_ns]
-        if starts and request.begun_ns + settle_ns < starts[-1]:
-            intervals.append((request.begun_ns + settle_ns, starts[-1]))
+        if len(starts) >= 2 and starts[0] + settle_ns < starts[-1]:
+            intervals.append((starts[0] + settle_ns, starts[-1]))
     return intervals
 
 
