@@ -26,7 +26,7 @@ constexpr double kMaxRatio = 0.4;  // a logarithm
 constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
 // More than a core's speed changes: a program that starts, or whose requests have become others. In runs on an H200 the
-// pace of steady programs varied by up to 2.2, that of their first seconds by 3 to 100
+// pace of steady programs varied by up to 2.2, and that of their first seconds was 3 to hundreds of times another
 // (docs/results/h200-pairs-4ba044c1.md).
 constexpr float kOtherWork = 2.5F;
 // So much work with the answer in force has one pace: the mixture of a program's requests averages out.

@@ -79,16 +79,14 @@ inline constexpr SettingRow kSettings[] = {
      "that waits for a held client may wait for ever"},
     {"window_us", &Settings::window_us, 0, 1'000'000, kOfAll, "0.1.0",
      "GPU time that clients below the most important attached one may have in flight on a GPU; four times as much "
-     "where "
-     "all its clients run under NVIDIA's MPS; 0: no limit"},
+     "where all its clients run under NVIDIA's MPS; 0: no limit"},
     {"top_window_us", &Settings::top_window_us, 0, 1'000'000, kOfAll, "0.1.0",
      "the same for the most important one itself, beside others: the most that is still queued when another becomes "
      "the most important; 0: no limit"},
     {"max_concurrent", &Settings::max_concurrent, 0, 1024, kOfAll, "0.1.0",
      "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
      "no limit; auto: no limit on AMD and under NVIDIA's MPS, where processes run side by side, and elsewhere 1, or "
-     "more "
-     "while that does not fill the GPU"},
+     "more while that does not fill the GPU"},
     {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0",
      "length of such a turn; half of that where clients are kept to shares"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",

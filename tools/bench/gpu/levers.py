@@ -21,7 +21,8 @@ STRETCH_S = 3.0
 # requests a second, the longer that takes. How many take turns at a time (daemon/policy/filling.h) takes some 15 s.
 LEARN_S, LEARN_MOST_S = 20.0, 120.0
 
-# Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
+# Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself; under MPS windows are four
+# times as large as their names say. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
 LEVERS = {
     "fifo": ("fifo", "--time-slices", "off", "--window", "500us"),

@@ -17,7 +17,7 @@ from rig import Rig, Tenant
 from scenarios import LOOPS, PROGRAMS, SCENARIOS, Load
 
 SECONDS = 4.0
-SMALL_WINDOW_US = 100
+SMALL_WINDOW_US = 100  # under MPS four times as large
 
 
 def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tenant], load: Load = Load()) -> dict:
