@@ -95,7 +95,8 @@ class Arbiter {
     std::uint32_t second_group = kNobody;
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
-    int lowest_busy = std::numeric_limits<int>::max();  // the lowest busy priority
+    std::array<int, 2> lowest_busy = {std::numeric_limits<int>::max(),
+                                      std::numeric_limits<int>::max()};  // the lowest busy clients' priorities
     // The least important clients with recent work here, ascending.
     std::array<LowClient, Benefit::kMaxOthers> lowest;
     // Set during admission: the rank that claims the device, and the client that others are held for.
@@ -181,7 +182,7 @@ class Arbiter {
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsObserved(std::uint32_t group) const;
-  bool OthersWork(std::uint32_t group, bool where_busy) const;
+  Benefit::Work WorkOf(std::uint32_t group) const;
   Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();
@@ -192,6 +193,7 @@ class Arbiter {
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
+  static std::uint32_t WidePercent(const DeviceView& device, const Rank& rank, std::uint32_t clients);
 
   bool FindOvertaken(const Tenant& tenant) const;
   bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
@@ -201,10 +203,11 @@ class Arbiter {
     return CanBeOvertaken(tenant) &&
            (!holders_.Measures() || HoldsThroughout(Above(devices_[own.device], groups_[own.group].rank).any));
   }
-  // The mode among higher ranks that costs those below most.
-  static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
-    const auto found =
-        std::find_if(by_mode.begin(), by_mode.end(), [&rank](const Rank& above) { return rank < above; });
+  // The mode among higher ranks that costs those below most; `from`: of the cheaper ones from that on.
+  static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank,
+                             Mode from = Mode::kHeld) {
+    const auto found = std::find_if(by_mode.begin() + static_cast<std::ptrdiff_t>(from), by_mode.end(),
+                                    [&rank](const Rank& above) { return rank < above; });
     return found == by_mode.end() ? kCheapest : static_cast<Mode>(found - by_mode.begin());
   }
   // Once all modes are noted.

@@ -104,6 +104,14 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   return SliceOf(of);
 }
 
+// Below a group in kHeldWide, for one client at a time; and no more than another group above allows, whose mode costs
+// those below less but whose window may be smaller.
+std::uint32_t Arbiter::WidePercent(const DeviceView& device, const Rank& rank, std::uint32_t clients) {
+  const Mode next = StrictestAbove(device.by_mode_not_away, rank, Mode::kWaitsNarrowest);
+  return std::min(AllowanceOf(clients == 1 ? Mode::kHeldWide : Mode::kHeld).window_percent,
+                  AllowanceOf(next).window_percent);
+}
+
 // In µs; 0: no limit.
 std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const {
   const Tenant& tenant = state_->tenants[index];
@@ -117,8 +125,10 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
       const Mode mode = holders_.Measures() ? std::max(above.any, std::min(above.not_away, kAwayMode)) : Mode::kHeld;
       const Allowance allowance = AllowanceOf(mode);
       const std::uint32_t clients = allowance.is_each ? 1 : decision_->devices[tenant.device].divided_by;
+      const std::uint32_t percent =
+          mode == Mode::kHeldWide ? WidePercent(device, groups_[tenant.group].rank, clients) : allowance.window_percent;
       above.window_floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
-      above.window_us = std::max(1u, static_cast<std::uint32_t>(allowance.window_percent * below_us / 100 / clients));
+      above.window_us = std::max(1u, static_cast<std::uint32_t>(percent * below_us / 100 / clients));
     }
     floor = above.window_floor;
     return above.window_us;

@@ -60,7 +60,7 @@ void Arbiter::Survey(const Rules& rules) {
       if (!IsRecent(tenant)) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, {group.priority, tenant.client});
-      if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);
+      if (tenant.busy) AddLowest(device.lowest_busy, group.priority);
     }
     Standing standing;
     if (rules.standing != nullptr) {
@@ -164,7 +164,7 @@ void Arbiter::KeepBenefit(std::uint32_t group) {
   if (!before.IsUsed()) return;
   BenefitMemory& next = decision_->memory[group].benefit.Use();
   next = *before;
-  next.open = next.contended = next.others_work = false;
+  next.open = next.contended = next.others_work = next.several_work = false;
   next.place = 0;
   next.waits.stretch_since_ns = 0;
 }
@@ -218,14 +218,17 @@ bool Arbiter::IsObserved(std::uint32_t group) const {
   return std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return HasOthersBelow(state_->tenants[i]); });
 }
 
-// Whether a less important client has work on one of the group's devices. `where_busy`: only on devices where the group
-// has work as well, and so could hold that client.
-bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
-  const auto tenants = roster_.TenantsOf(group);
-  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
-    const Tenant& tenant = state_->tenants[i];
-    return (tenant.busy || !where_busy) && devices_[tenant.device].lowest_busy < groups_[group].rank.priority;
-  });
+// What it and those below it do on its devices.
+Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
+  const int priority = groups_[group].rank.priority;
+  Benefit::Work work{.busy = groups_[group].busy, .others = OthersBelow(group)};
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const auto& [lowest, next] = devices_[state_->tenants[i].device].lowest_busy;
+    work.others_work = work.others_work || lowest < priority;
+    work.several_work = work.several_work || next < priority;
+    work.contended = work.contended || (state_->tenants[i].busy && lowest < priority);
+  }
+  return work;
 }
 
 // Counts the most on any one device.
@@ -246,9 +249,7 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
-      if (IsObserved(group))
-        holders_.Observe(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
-                         OthersBelow(group));
+      if (IsObserved(group)) holders_.Observe(group, WorkOf(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {

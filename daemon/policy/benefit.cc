@@ -46,7 +46,8 @@ constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mod
 
 // Whether the mode would differ from held, and by enough (benefit.h).
 bool IsOfUse(const BenefitMemory& memory, Mode mode) {
-  if (mode == Mode::kHeldWide) return memory.others.count == 1 && memory.known_with.count == 1;
+  if (mode == Mode::kHeldWide)
+    return memory.several < Benefit::kOftenSeveral * (memory.settled == Mode::kHeldWide ? 2 : 1);
   if (memory.longest < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
   return IsBeside(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
@@ -183,6 +184,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   Count(memory, work);
   memory.contended = work.contended;
   memory.others_work = work.others_work;
+  memory.several_work = work.several_work;
   NoteOthers(memory, work.others);
   NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
@@ -311,9 +313,11 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.next_trial_ns += passed;
   }
   if (memory.others_work && !tries) memory.others_ns += passed;
+  if (memory.several_work && !tries) memory.several_ns += passed;
   if (memory.others_ns >= kCostNs) {
     memory.longest = Part(memory.contended_ns, memory.others_ns);
-    memory.others_ns = memory.contended_ns = 0;
+    memory.several = Part(memory.several_ns, memory.others_ns);
+    memory.others_ns = memory.several_ns = memory.contended_ns = 0;
     // The wait for the next trial may have become long while others were not worth one.
     const bool is_new = memory.longest >= kCheap && !memory.Of(kCheapest).is_known;
     if (is_new && memory.next_trial_ns != kNever) memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);

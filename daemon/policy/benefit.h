@@ -35,10 +35,10 @@
 //     answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
 //     it as well, everything is measured again.
-//   - What the only other client has in flight when a burst begins delays some programs and not others: where time
-//     slices end it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a
-//     context switch in each. So a wide window between bursts is tried as well (kHeldWide); several others take turns,
-//     and would have the work of two in flight whenever a turn ends.
+//   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
+//     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
+//     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
+//     a time (kOftenSeveral): they take turns, and would have the work of two in flight whenever a turn ends.
 //   - While others are held whenever it is busy, and that is less than kCheap of the time in which they have work, no
 //     mode but held-wide is tried. The tolerance is at most the part of the others' working time in which they would be
 //     held: the group loses no more than they can gain.
@@ -77,6 +77,8 @@ class Benefit {
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   static constexpr double kCheap = 0.05;
+  // Of the time in which others have work. kHeldWide stays in force until it is twice as much.
+  static constexpr float kOftenSeveral = 0.25F;
   static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kMostlyWaits = 0.9;
   static constexpr std::uint64_t kMaxPauseNs = 5 * kNsPerMs;
@@ -105,6 +107,7 @@ class Benefit {
     bool busy = false;           // it has work now
     bool waits = false;          // busy, and its host waits for the device
     bool others_work = false;    // a less important client has work on one of its devices
+    bool several_work = false;   // more than one has, on one device
     bool contended = false;      // busy and others_work on one device
     Others others{};             // those clients, and those with recent work
     std::uint64_t deadline_ns = 0;

@@ -26,10 +26,9 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   forced_.assign(state.groups.size(), 0);
 }
 
-void Holders::Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others) {
+void Holders::Observe(std::uint32_t group, Benefit::Work work) {
   BenefitMemory& memory = MemoryOf(group);
   memory = *state_->groups[group].memory.benefit;
-  Benefit::Work work{.busy = busy, .others_work = others_work, .contended = contended, .others = others};
   std::uint64_t soonest = kNever;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];

@@ -21,9 +21,9 @@ class Holders {
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
   // Without `measures` all hold, and Observe, Choose and Note are not called.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
-  // For each tracked group that has others below it, or had: whether it has work, whether less important clients have
-  // work on its devices, whether both have on the same one (`contended`), and which of those clients have recent work.
-  void Observe(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
+  // For each tracked group that has others below it, or had: what it and those others do. What its clients do, their
+  // launches, waits and deadlines, is added here.
+  void Observe(std::uint32_t group, Benefit::Work work);
   // Decides which group tries now, and so which groups hold.
   void Choose();
 

@@ -182,9 +182,10 @@ struct BenefitMemory {
   std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // 1: the last pair contradicted what is known
   // How the time until the next decision counts.
-  bool open = false;         // busy, and not held itself
-  bool others_work = false;  // a less important client has work on one of its devices
-  bool contended = false;    // busy, and a less important client has work on the same device
+  bool open = false;          // busy, and not held itself
+  bool others_work = false;   // a less important client has work on one of its devices
+  bool several_work = false;  // more than one has, on one device
+  bool contended = false;     // busy, and a less important client has work on the same device
   WaitMemory waits;
   Others others;                      // less important clients with recent work there
   Others known_with;                  // the others beside which what is known was measured
@@ -199,6 +200,7 @@ struct BenefitMemory {
   bool holds = true;  // others are held for it now, if it is busy
   float cost = 0;     // the part of the time in which others were held for it
   float longest = 0;  // the part of the others' working time in which it was open and contended; 0: not known
+  float several = 1;  // the part of the others' working time in which more than one of them had work
   std::array<Comparison, kModes - 1> comparisons;  // by mode, from kHeldWide on
   bool skips = false;          // the rest of this burst is in no block: one ended for being slow, or others settle
   bool skips_request = false;  // likewise of this request: it began before others could have more in flight
@@ -218,6 +220,7 @@ struct BenefitMemory {
   std::uint64_t seen_ns = 0;          // the time of the last decision
   std::uint64_t waited_ns = 0;        // others were held for it
   std::uint64_t others_ns = 0;        // others had work
+  std::uint64_t several_ns = 0;       // more than one of them had
   std::uint64_t contended_ns = 0;     // it was open and contended
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // between trials; 0: the search has not come to an end yet

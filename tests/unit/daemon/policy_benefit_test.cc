@@ -384,6 +384,39 @@ TEST_CASE("a wide window between bursts ends once bursts have gaps") {
   CHECK(pair.Settled() == Mode::kHeld);
 }
 
+TEST_CASE("a wide window between bursts is also tried beside several others, if seldom two of them work at a time") {
+  const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 7000, .late_for_window = 0, .pause_us = 50'000};
+  const auto run = [&seldom](Pair& pair, double part, int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      pair.SetWorks(2, true);
+      pair.Run(seldom, part);
+      pair.SetWorks(2, part == 1);
+      pair.Run(seldom, 1 - part);
+    }
+  };
+  struct Row {
+    double part;  // of the time, in which the second one has work
+    Mode settled;
+  };
+  for (const Row& row : {Row{0.1, Mode::kHeldWide}, Row{0.4, Mode::kHeld}, Row{1, Mode::kHeld}}) {
+    INFO("the second one works for " << row.part << " of the time");
+    Pair pair(5);
+    pair.AddOther(3);
+    run(pair, row.part, 60);
+    CHECK(pair.Settled() == row.settled);
+  }
+  SECTION("it ends once they do") {
+    Pair pair(5);
+    pair.AddOther(3);
+    run(pair, 0.1, 60);
+    REQUIRE(pair.InForce() == Mode::kHeldWide);
+    run(pair, 0.4, 3);
+    CHECK(pair.InForce() == Mode::kHeldWide);
+    run(pair, 1, 3);
+    CHECK(pair.InForce() == Mode::kHeld);
+  }
+}
+
 TEST_CASE("an answer from before is tried first, so that a wrong one does not last") {
   // Requests of 16 bursts, ten a second, as decoding; the first burst waits for what others have in flight.
   const Behaviour decode{

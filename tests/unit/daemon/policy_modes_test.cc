@@ -117,9 +117,9 @@ TEST_CASE("the windows of many clients stay while some become busy or idle, and 
   }
 }
 
-TEST_CASE("the window between bursts is wide for a lone client only, and that is held as by any other") {
+TEST_CASE("the window between bursts is wide while one client at a time has work, and that is held as by any other") {
   World world = Below(Mode::kHeldWide, 1, false, 0);
-  world.state.groups[0].memory.benefit.Use().known_with = {.count = 1, .who = 1};
+  world.state.groups[0].memory.benefit.Use().several = 0;
   Tenant& important = world.state.tenants[0];
   important.idle_since_ns = kNow - 1;
   CHECK(world.At(kNow).gates[1].window_us == 8 * world.state.settings.window_us);
@@ -129,12 +129,40 @@ TEST_CASE("the window between bursts is wide for a lone client only, and that is
   important.busy = false;
   important.idle_since_ns = kNow + 2;
   world.Add(3, 0, 0, true);
-  world.At(kNow + kNsPerS / 10);
-  CHECK(world.At(kNow + kNsPerS / 5).gates[1].window_us == world.state.settings.window_us / 2);
+  world.At(kNow + 3);
+  CHECK(world.At(kNow + 2 * kNsPerS).gates[1].window_us == world.state.settings.window_us / 2);
   world.state.tenants[2].busy = false;
-  world.state.tenants[2].idle_since_ns = kNow + kNsPerS;
-  world.At(kNow + 3 * kNsPerS);
+  world.state.tenants[2].idle_since_ns = kNow + 2 * kNsPerS;
+  world.At(kNow + 2 * kNsPerS + 1);
   CHECK(world.At(kNow + 4 * kNsPerS).gates[1].window_us == 8 * world.state.settings.window_us);
+}
+
+TEST_CASE("a wide window between bursts is no wider than another group above needs, and not wide beside its work") {
+  struct Row {
+    Mode middle;
+    std::uint32_t percent;  // of the window, while the middle group is idle
+  };
+  for (const Row& row :
+       {Row{Mode::kFree, 800}, Row{Mode::kBeside, 400}, Row{Mode::kWaitsNarrow, 100}, Row{Mode::kHeld, 100}}) {
+    INFO("mode " << ModeText(row.middle));
+    World world = Below(Mode::kHeldWide, 1, false, 0);
+    world.state.groups[0].memory.benefit.Use().several = 0;
+    world.Add(3, 5, 0, false);
+    BenefitMemory& middle = world.state.groups[2].memory.benefit.Use();
+    middle.mode = middle.settled = row.middle;
+    middle.next_trial_ns = kNever;
+    for (const std::size_t above : {0u, 2u})
+      world.state.tenants[above].idle_since_ns = kNow - 1;
+    const std::uint32_t window_us = world.state.settings.window_us;
+    CHECK(world.At(kNow).gates[1].window_us == row.percent * window_us / 100);
+    world.state.tenants[2].busy = true;
+    const Decision decision = world.At(kNow + 1);
+    if (row.middle == Mode::kHeld) {
+      CHECK(decision.gates[1].held);
+    } else {
+      CHECK(decision.gates[1].window_us == window_us / 2);
+    }
+  }
 }
 
 TEST_CASE("a group without work for ten seconds leaves those below wider windows until it has some") {

@@ -78,12 +78,18 @@ class Pair {
   }
 
   Mode Settled() const { return world_.state.groups[0].memory.benefit->settled; }
+  Mode InForce() const { return world_.state.groups[0].memory.benefit->mode; }
   std::uint64_t Changes() const { return changes_; }
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
   }
   void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
   void AddOther(std::uint64_t id) { world_.Add(id, 0, 0, true); }
+  void SetWorks(std::size_t tenant, bool works) {
+    world_.state.tenants[tenant].busy = works;
+    if (!works) world_.state.tenants[tenant].idle_since_ns = now_;
+    Decide();
+  }
   void ReplaceOther(std::uint64_t client) { world_.state.tenants[1].client = client; }
   // Lets time pass in which neither tenant has work.
   void Rest(double seconds) {
