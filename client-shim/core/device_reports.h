@@ -49,11 +49,12 @@ class DeviceReports {
   // Whether the host waits for the device, as far as the daemon asks for it.
   void SetWaits(bool waits) {
     if (sink_ == nullptr || !is_busy_) return;
-    waits = waits && sink_->WantsWaits();
+    waits = waits && WantsWaits();
     if (waits == is_waiting_) return;
     is_waiting_ = waits;
     ReportBusy();
   }
+  bool WantsWaits() const { return sink_ != nullptr && sink_->WantsWaits(); }
   // 0: none. `has_work`: a change is reported at once, else with the next report.
   void SetDeadline(std::uint64_t deadline_ns, bool has_work) {
     if (deadline_ns == deadline_ns_) return;

@@ -14,6 +14,8 @@
 //   stream    it has unsettled work, so that the client is busy and no start marker is missing; no other launch is
 //             admitted on it; markers may be recorded on it elsewhere (TrackedStreams::MayMarkElsewhere)
 //   device    no marker is due, nothing is captured, there is no deadline, and the host is not ahead
+//   daemon    where it wants to know when the host waits, the number of launches in the ledger is not older than
+//             kCountNs
 //
 // What an account has counted is missing in the device's figures until it is folded into them, so whoever needs these
 // folds first. After a fold, the figures are what they would be without accounts. A launch whose grant has been taken
@@ -43,6 +45,10 @@
 
 namespace xschedd::shim {
 
+// The daemon expects the next wait by the number of launches, and holds others from up to some milliseconds before it
+// (daemon/policy/waits.h).
+inline constexpr std::uint64_t kCountNs = 250'000;
+
 class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetch the second with the first
  public:
   // The terms of a grant, as of the moment when it is given.
@@ -54,7 +60,7 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
     Window window;
     std::uint64_t room_ns = 0;  // of the window; kNoLimit: the window has no limit
     std::uint64_t unmarked_ns = 0;
-    std::uint64_t marked_at_ns = 0;
+    std::uint64_t until_ns = 0;  // launches go by the device from then on
   };
   static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
   static constexpr LaunchKey kNoKey = ~LaunchKey{0};  // not 0, which launches of unknown kind have
@@ -97,8 +103,8 @@ class alignas(128) StreamAccount {  // a pair of cache lines: processors prefetc
     const Kind& kind = kinds_[number];
     if (kind.function != function || (may_time && kind.wants_time)) return false;
     const std::uint64_t weight_ns = kind.weight_ns;
-    if (weight_ns > terms_.room_ns ||
-        IsMarkerDue(window.us, terms_.unmarked_ns + weight_ns, weight_ns, now_ns - terms_.marked_at_ns))
+    if (weight_ns > terms_.room_ns || now_ns >= terms_.until_ns ||
+        IsMarkerDueByCost(window.us, terms_.unmarked_ns + weight_ns, weight_ns))
       return false;
     if (terms_.room_ns != kNoLimit) terms_.room_ns -= weight_ns;
     terms_.unmarked_ns += weight_ns;

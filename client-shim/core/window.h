@@ -93,12 +93,15 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 
-// Whether a marker is due behind launches that cost `cost_ns` together, the last of them `last_ns`, when the stream's
-// last marker is `age_ns` old. A full window has at least two markers, so that the first one makes room while the
-// device is still busy with the rest.
-inline bool IsMarkerDue(std::uint32_t window_us, std::uint64_t cost_ns, std::uint64_t last_ns, std::uint64_t age_ns) {
-  if (cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
+// Whether a marker is due behind launches that cost `cost_ns` together, the last of them `last_ns`. A full window has
+// at least two markers, so that the first one makes room while the device is still busy with the rest.
+inline bool IsMarkerDueByCost(std::uint32_t window_us, std::uint64_t cost_ns, std::uint64_t last_ns) {
+  if (cost_ns >= kMarkerCostNs) return true;
   return window_us != 0 && 2 * cost_ns + last_ns >= std::uint64_t{window_us} * 1000;
+}
+// The same when the stream's last marker is `age_ns` old.
+inline bool IsMarkerDue(std::uint32_t window_us, std::uint64_t cost_ns, std::uint64_t last_ns, std::uint64_t age_ns) {
+  return age_ns >= kMarkerAgeNs || IsMarkerDueByCost(window_us, cost_ns, last_ns);
 }
 
 }  // namespace xschedd::shim

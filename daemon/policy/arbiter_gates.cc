@@ -104,11 +104,11 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   return SliceOf(of);
 }
 
-// Below a group in kHeldWide, for one client at a time; and no more than another group above allows, whose mode costs
-// those below less but whose window may be smaller.
+// Below a group in kHeldWide: less while several clients have work in flight; and no more than another group above
+// allows, whose mode costs those below less but whose window may be smaller.
 std::uint32_t Arbiter::WidePercent(const DeviceView& device, const Rank& rank, std::uint32_t clients) {
   const Mode next = StrictestAbove(device.by_mode_not_away, rank, Mode::kWaitsNarrowest);
-  return std::min(AllowanceOf(clients == 1 ? Mode::kHeldWide : Mode::kHeld).window_percent,
+  return std::min(AllowanceOf(clients == 1 ? Mode::kHeldWide : Benefit::kRestMode).window_percent,
                   AllowanceOf(next).window_percent);
 }
 

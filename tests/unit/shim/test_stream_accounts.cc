@@ -71,6 +71,20 @@ TEST_CASE_METHOD(Accounts, "a launch of a known kind on a busy stream is counted
   CHECK(IsOnAccount(Key(kStream)));  // who has only looked has taken nothing back
 }
 
+TEST_CASE_METHOD(Accounts, "where the daemon wants to know of waits, it can soon see how many launches there were",
+                 "[accounts]") {
+  sink.wants_waits = GENERATE(false, true);
+  Learn();
+  CHECK(IsOnAccount(Key(kStream)));
+  TestClock::Pass(kCountNs - 20'000);  // a reading of the clock takes time as well
+  CHECK(IsOnAccount(Key(kStream)));
+  TestClock::Pass(20'000);
+  const std::uint64_t before = sink.submitted;
+  CHECK(IsOnAccount(Key(kStream)) == !sink.wants_waits);
+  CHECK(sink.submitted == before + (sink.wants_waits ? 3 : 0));
+  CHECK(IsOnAccount(Key(kStream)));  // until it is old again
+}
+
 TEST_CASE_METHOD(Accounts, "the dozens of kinds that an eager program launches by turns fit into an account",
                  "[accounts]") {
   std::mt19937_64 random(1);
