@@ -273,7 +273,7 @@ void Benefit::SetHolds(BenefitMemory& memory) const {
   }
   memory.holds =
       HoldsThroughout(memory.mode) ||
-      (IsWhileItWaits(memory.mode) && (waits.now || Lingers(waits, now_ns_) || now_ns_ < ShutUntilNs(memory)));
+      (IsWhileItWaits(memory.mode) && (waits.now || now_ns_ < std::max(LingersUntilNs(waits), ShutUntilNs(memory))));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -531,7 +531,7 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
-    next_decision_ns = std::min(next_decision_ns, std::max(ShutUntilNs(memory), memory.waits.until_ns + kWaitLingerNs));
+    next_decision_ns = std::min(next_decision_ns, std::max(ShutUntilNs(memory), LingersUntilNs(memory.waits)));
   }
   if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
@@ -552,6 +552,8 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
   if (!IsWhileItWaits(mode) || mode == Benefit::kRestMode) return {};
   const std::uint64_t ends_ns = memory.idle_since_ns == 0 ? kNever : RequestEndsAt(memory) + 1;
   if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead.ns >= kRestLeadNs};
+  const std::uint64_t near_until_ns = NearUntilNs(memory.waits);
+  if (memory.seen_ns < near_until_ns) return {.is_on = false, .ask_again_ns = std::min(ends_ns, near_until_ns)};
   const std::uint64_t ahead_ns = AheadNs(mode);
   const std::uint64_t wait_ns = NextWaitNs(memory.waits, memory.seen_ns);
   const bool is_on = memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < wait_ns;

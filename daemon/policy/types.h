@@ -117,10 +117,12 @@ struct WaitMemory {
   bool now = false;            // its host waits
   std::uint64_t until_ns = 0;  // when its last wait ended
   std::uint8_t in_row = 0;     // waits, with the last one; 0: none yet
-  // By place in the row, how often another wait followed within kWaitLingerNs, and within kRestLeadNs; the last entries
-  // are for all further places.
+  std::uint8_t went_on = 0;    // how often the last one went on after a moment (waits.h)
+  // By place in the row, how often another wait followed within kWaitLingerNs, and within kRestLeadNs; and how often
+  // one that had gone on so often did not again. The last entries are for all further ones.
   std::array<float, 4> followed = {1, 1, 1, 1};
   std::array<float, 4> followed_soon = {1, 1, 1, 1};
+  std::array<std::array<float, 4>, 4> ended{};
   struct Stretch {
     std::uint64_t ns = 0;
     std::uint64_t launches = 0;

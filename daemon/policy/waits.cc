@@ -6,8 +6,6 @@
 namespace xschedd::policy {
 namespace {
 
-// A wait that begins within this time after the last one goes on with it: one call of a program may wait twice.
-constexpr std::uint64_t kSameWaitNs = 50 * kNsPerUs;
 // A wait that begins within this time after the last one is in its row.
 constexpr std::uint64_t kRowNs = 2 * kNsPerMs;
 // What happens less often than this is seldom.
@@ -52,22 +50,34 @@ void EndStretch(WaitMemory& memory, std::uint64_t end_ns) {
   least = {.ns = Least(least.ns, length_ns), .launches = Least(least.launches, memory.launched)};
 }
 
+void Count(float& part, bool is_so) {
+  part += ((is_so ? 1.0F : 0.0F) - part) / kFollowedWeight;
+}
+
+// How often a wait that has gone on as often as the last one does not again.
+template <typename Memory>
+auto& Ended(Memory& memory) {
+  auto& at_place = memory.ended[Place(memory)];
+  return at_place[std::min<std::size_t>(memory.went_on, at_place.size() - 1)];
+}
+
 void BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
   const std::uint64_t gap_ns = memory.until_ns == 0 ? kNever : now_ns - memory.until_ns;
-  if (gap_ns < kSameWaitNs) {
+  const bool goes_on = gap_ns < kSameWaitNs;
+  if (memory.in_row != 0) Count(Ended(memory), !goes_on);
+  if (goes_on) {
     memory.stretch_since_ns = 0;
+    memory.went_on = static_cast<std::uint8_t>(std::min<std::size_t>(memory.went_on + 1, memory.ended.size()));
     return;
   }
   EndStretch(memory, now_ns);
   if (memory.in_row != 0) {
-    const auto count = [](float& followed, bool follows) {
-      followed += ((follows ? 1.0F : 0.0F) - followed) / kFollowedWeight;
-    };
-    count(memory.followed[Place(memory)], gap_ns < kWaitLingerNs);
-    count(memory.followed_soon[Place(memory)], gap_ns < kRestLeadNs);
+    Count(memory.followed[Place(memory)], gap_ns < kWaitLingerNs);
+    Count(memory.followed_soon[Place(memory)], gap_ns < kRestLeadNs);
   }
   const auto most = static_cast<std::uint8_t>(memory.followed.size());
   memory.in_row = gap_ns < kRowNs ? std::min<std::uint8_t>(memory.in_row + 1, most) : 1;
+  memory.went_on = 0;
 }
 
 }  // namespace
@@ -92,14 +102,20 @@ void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_n
   BeginStretch(memory, false, now_ns);
 }
 
-bool Lingers(const WaitMemory& memory, std::uint64_t now_ns) {
-  return memory.until_ns != 0 && now_ns < memory.until_ns + kWaitLingerNs && memory.followed[Place(memory)] >= kSeldom;
+std::uint64_t LingersUntilNs(const WaitMemory& memory) {
+  if (memory.until_ns == 0) return 0;
+  if (memory.followed[Place(memory)] >= kSeldom) return memory.until_ns + kWaitLingerNs;
+  return Ended(memory) <= 1 - kSeldom ? memory.until_ns + kSameWaitNs : 0;
+}
+
+std::uint64_t NearUntilNs(const WaitMemory& memory) {
+  const bool is_often_soon = memory.is_in_gap && memory.followed_soon[Place(memory)] >= kSeldom;
+  return is_often_soon ? memory.until_ns + kRestLeadNs : 0;
 }
 
 std::uint64_t NextWaitNs(const WaitMemory& memory, std::uint64_t now_ns) {
-  const bool is_often_soon = memory.is_in_gap && memory.followed_soon[Place(memory)] >= kSeldom;
   const WaitMemory::Stretch& least = LeastOf(memory);
-  if (memory.stretch_since_ns == 0 || is_often_soon || least.ns < kRestLeadNs) return 0;
+  if (memory.stretch_since_ns == 0 || now_ns < NearUntilNs(memory) || least.ns < kRestLeadNs) return 0;
   const std::uint64_t by_time_ns = memory.stretch_since_ns + least.ns;
   if (least.launches < kFewLaunches) return by_time_ns;
   if (memory.launched < least.launches / kPacePart) return std::max(by_time_ns, now_ns + least.ns / 2);

@@ -1,4 +1,5 @@
 // What earlier waits say about the next one, by the functions alone; policy_modes_test.cc has what others get for it.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Host {
   }
   void Pass(std::uint64_t us) { now_ns_ += us * kNsPerUs; }
   void Launch(std::uint64_t launches) { NoteLaunches(memory, launches); }
-  bool LingersAfter(std::uint64_t us) const { return Lingers(memory, now_ns_ + us * kNsPerUs); }
+  std::uint64_t LingersUs() const { return std::max(LingersUntilNs(memory), now_ns_) / kNsPerUs - now_ns_ / kNsPerUs; }
   // How long until it is asked again, to hear of `us` before the wait.
   std::uint64_t AskAgainUs(std::uint64_t us) const {
     return (AskAgainNs(memory, NextWaitNs(memory, now_ns_) - us * kNsPerUs, now_ns_) - now_ns_) / kNsPerUs;
@@ -54,16 +55,21 @@ TEST_CASE("the next wait is expected after the shortest recent gap, unless one i
     const char* name;
     std::vector<std::uint64_t> gaps_us;  // over and over
     std::uint64_t next_us;               // after the last one of these
-    bool lingers;
+    std::uint64_t lingers_us;
+    std::uint64_t once_not_near_us;  // next_us once another one would no longer be near
   };
   for (const Row& row : {
-           Row{"one in 14 ms", {14'000}, 14'000, false},
-           Row{"three in a row", {14'000, 100, 300}, 14'000, false},
-           Row{"one call that waits twice", {14'000, 10}, 14'000, false},
-           Row{"the shortest gap counts", {14'000, 20'000, 9'000}, 9'000, false},
-           Row{"every second one near", {6'000, 3'900}, kNothing, false},
-           Row{"every third one near", {14'000, 14'000, 3'000}, kNothing, false},
-           Row{"near and in its row", {14'000, 100, 300, 14'000, 100}, kNothing, true},
+           Row{"one in 14 ms", {14'000}, 14'000, 0, 10'000},
+           Row{"three in a row", {14'000, 250, 300}, 14'000, 0, 10'000},
+           Row{"the first goes on", {14'000, 100, 300}, 14'000, 0, 10'000},
+           Row{"the same, if two are not always told apart", {14'000, 100, 300, 14'000, 300}, 14'000, 0, 10'000},
+           Row{"and after the first", {14'000, 100, 300, 14'000, 300, 14'000}, kNothing, 1'000, 10'000},
+           Row{"one call that waits twice", {14'000, 10}, 14'000, 0, 10'000},
+           Row{"and has waited once", {14'000, 10, 14'000}, 14'000, 200, 10'000},
+           Row{"the shortest gap counts", {14'000, 20'000, 9'000}, 9'000, 0, 5'000},
+           Row{"every second one near", {6'000, 3'900}, kNothing, 0, 2'000},
+           Row{"every third one near", {14'000, 14'000, 3'000}, kNothing, 0, 10'000},
+           Row{"near and in its row", {14'000, 100, 300, 14'000, 100}, kNothing, 1'000, 10'000},
        }) {
     INFO(row.name);
     Host host;
@@ -71,15 +77,16 @@ TEST_CASE("the next wait is expected after the shortest recent gap, unless one i
       for (const std::uint64_t us : row.gaps_us)
         host.After(us);
     CHECK(host.NextWaitUs() == row.next_us);
-    CHECK(host.LingersAfter(999) == row.lingers);
-    CHECK_FALSE(host.LingersAfter(1'000));
+    CHECK(host.LingersUs() == row.lingers_us);
+    host.Pass(4'000);
+    CHECK(host.NextWaitUs() == row.once_not_near_us);
   }
 }
 
 TEST_CASE("nothing is known of a host that has not waited") {
   Host host;
   CHECK(host.NextWaitUs() == kNothing);
-  CHECK_FALSE(host.LingersAfter(0));
+  CHECK(host.LingersUs() == 0);
   host.After(14'000);
   CHECK(host.NextWaitUs() == kNothing);
 }
