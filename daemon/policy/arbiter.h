@@ -87,6 +87,11 @@ class Arbiter {
     std::uint32_t window_us = 0;  // 0: not known yet, as before windows are counted
     std::uint32_t window_floor = 0;
   };
+  static constexpr std::array<int, BenefitMemory::kModes> kNoPriority = [] {
+    std::array<int, BenefitMemory::kModes> none{};
+    none.fill(std::numeric_limits<int>::min());
+    return none;
+  }();
   struct DeviceView {
     // The two highest ranks that attached groups can reach, and those groups.
     Rank top;
@@ -95,6 +100,8 @@ class Arbiter {
     std::uint32_t second_group = kNobody;
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
+    // By mode, the highest priority of an attached group with that answer (benefit.h).
+    std::array<int, BenefitMemory::kModes> answers = kNoPriority;
     std::array<int, 2> lowest_busy = {std::numeric_limits<int>::max(),
                                       std::numeric_limits<int>::max()};  // the lowest busy clients' priorities
     // The least important clients with recent work here, ascending.
@@ -183,7 +190,8 @@ class Arbiter {
   void WatchTurns(std::uint32_t group);
   bool IsObserved(std::uint32_t group) const;
   Benefit::Work WorkOf(std::uint32_t group) const;
-  Others OthersBelow(std::uint32_t group) const;
+  void NoteAnswer(std::uint32_t group);
+  Others OthersOf(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();
   void CountWindows();
@@ -265,7 +273,7 @@ class Arbiter {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
   }
   std::uint64_t LingerEnd(const Tenant& tenant) const {
-    const bool waits = IsWhileItWaits(state_->groups[tenant.group].memory.benefit->mode);
+    const bool waits = IsWhileItWaits(decision_->memory[tenant.group].benefit->mode);
     const std::uint64_t linger_ns = state_->settings.linger_us * kNsPerUs;
     return tenant.idle_since_ns + (waits ? std::max(linger_ns, kWaitLingerNs) : linger_ns);
   }

@@ -56,7 +56,7 @@ void Arbiter::Survey(const Rules& rules) {
     for (const std::uint32_t i : tenants) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
-      view.present = view.present || tenant.busy || Lingers(tenant);
+      view.present = view.present || tenant.busy;
       if (!IsRecent(tenant)) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, {group.priority, tenant.client});
@@ -221,7 +221,7 @@ bool Arbiter::IsObserved(std::uint32_t group) const {
 // What it and those below it do on its devices.
 Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
   const int priority = groups_[group].rank.priority;
-  Benefit::Work work{.busy = groups_[group].busy, .others = OthersBelow(group)};
+  Benefit::Work work{.busy = groups_[group].busy};
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const auto& [lowest, next] = devices_[state_->tenants[i].device].lowest_busy;
     work.others_work = work.others_work || lowest < priority;
@@ -231,13 +231,26 @@ Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
   return work;
 }
 
+void Arbiter::NoteAnswer(std::uint32_t group) {
+  const Mode mode = holders_.Measures(group) ? decision_->memory[group].benefit->settled : Mode::kHeld;
+  const auto answer = static_cast<std::size_t>(mode);
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    int& highest = devices_[state_->tenants[i].device].answers[answer];
+    highest = std::max(highest, groups_[group].rank.priority);
+  }
+}
+
 // Counts the most on any one device.
-Others Arbiter::OthersBelow(std::uint32_t group) const {
+Others Arbiter::OthersOf(std::uint32_t group) const {
+  const int priority = groups_[group].rank.priority;
   Others others;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     std::uint32_t here = 0;
-    for (const auto& low : devices_[state_->tenants[i].device].lowest) {
-      if (low.priority >= groups_[group].rank.priority) break;
+    const DeviceView& device = devices_[state_->tenants[i].device];
+    for (std::size_t mode = 0; mode < device.answers.size(); ++mode)
+      if (device.answers[mode] > priority) others.who += HashOf(~std::uint64_t{mode});
+    for (const auto& low : device.lowest) {
+      if (low.priority >= priority) break;
       ++here;
       others.who += HashOf(low.client);
     }
@@ -250,10 +263,16 @@ void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
       if (IsObserved(group)) holders_.Observe(group, WorkOf(group));
+    for (const std::uint32_t group : holders_.Observed())
+      NoteAnswer(group);
+    for (const std::uint32_t group : holders_.Observed())
+      holders_.NoteOthers(group, OthersOf(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
     if (state_->groups[tenant.group].hold) continue;
+    // By the mode in force, which is known only now.
+    groups_[tenant.group].present = groups_[tenant.group].present || Lingers(tenant);
     const Mode mode = holders_.ModeOf(tenant.group);
     if (HasSlices(devices_[tenant.device]) && IsRecent(tenant)) NoteActive(tenant, mode);
     if (HasOthersBelow(tenant)) NoteMode(tenant, mode);

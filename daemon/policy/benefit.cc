@@ -185,23 +185,30 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.contended = work.contended;
   memory.others_work = work.others_work;
   memory.several_work = work.several_work;
-  NoteOthers(memory, work.others);
   NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
   NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
-  if (memory.place != 0) return;
+  if (memory.place == 0) UseAnswer(memory);
+}
+
+// While no pair is measured.
+void Benefit::UseAnswer(BenefitMemory& memory) {
   memory.mode = memory.settled == Mode::kHeldWide && !IsOfUse(memory, memory.settled) ? Mode::kHeld : memory.settled;
   memory.block = {};
 }
 
 void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
+  if (!Measures()) return;
   if (others != memory.others) {
     memory.others = others;
     memory.others_since_ns = now_ns_;
   }
   if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
-  if (memory.known_with.who != 0 && !Relearn(memory)) return;
+  if (memory.known_with.who != 0) {
+    if (!Relearn(memory)) return;
+    UseAnswer(memory);
+  }
   memory.known_with = others;
 }
 

@@ -45,10 +45,11 @@
 //   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
 //     that is held all the time may be given up for another. One that would be held for half of its time counts half.
 //     If more have work than when it was measured, the measured number counts.
-//   - Results hold beside the clients and for the work that they were measured with. Once there have been others for
-//     kOthersLastNs, or the group's pace is quite another (a program that starts does other work than later), all is
-//     measured again, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
-//     often after each time the answer was the same, down to once in kLongestRelearnNs.
+//   - Results hold beside the clients, under the answers of groups above and for the work that they were measured with:
+//     such an answer sets windows and slices below it. Once these have been others for kOthersLastNs, or the group's
+//     pace is quite another (a program that starts does other work than later), all is measured again, while the
+//     answer stays until shown wrong. This happens at most once in kRelearnNs, and half as often after each time the
+//     answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
 //     part of that time.
 //   - The answer changes at most once in kDwellNs. A mode is taken if it is slower by no more than the tolerance, and
@@ -109,17 +110,18 @@ class Benefit {
     bool others_work = false;    // a less important client has work on one of its devices
     bool several_work = false;   // more than one has, on one device
     bool contended = false;      // busy and others_work on one device
-    Others others{};             // those clients, and those with recent work
     std::uint64_t deadline_ns = 0;
   };
   // 1. Before groups are ordered: accounts for the time since the last decision. Changes the mode when a block is over.
   void Advance(BenefitMemory& memory, const Work& work) const;
-  // 2. Whether a pair is due, which Begin begins.
+  // 2. Once all groups have advanced, so that their answers are known.
+  void NoteOthers(BenefitMemory& memory, const Others& others) const;
+  // 3. Whether a pair is due, which Begin begins.
   bool IsDue(const BenefitMemory& memory) const;
   void Begin(BenefitMemory& memory) const;
-  // 3. Decides whether others are held for it now.
+  // 4. Decides whether others are held for it now.
   void SetHolds(BenefitMemory& memory) const;
-  // 4. After admission. `open`: busy and not held itself. Brings `next_decision_ns` forward to the next trial or the
+  // 5. After admission. `open`: busy and not held itself. Brings `next_decision_ns` forward to the next trial or the
   // end of a block or linger.
   void Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const;
 
@@ -128,7 +130,7 @@ class Benefit {
   void Count(BenefitMemory& memory, const Work& work) const;
   static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
-  void NoteOthers(BenefitMemory& memory, const Others& others) const;
+  static void UseAnswer(BenefitMemory& memory);
   bool Relearn(BenefitMemory& memory) const;
   static void Forget(BenefitMemory& memory);
   void NotePace(BenefitMemory& memory) const;

@@ -37,11 +37,16 @@ void Holders::Observe(std::uint32_t group, Benefit::Work work) {
     if (tenant.deadline_after_ns != 0) soonest = std::min(soonest, tenant.deadline_after_ns);
   }
   if (soonest != kNever) work.deadline_ns = soonest;
+  BenefitOf(group).Advance(memory, work);
+  tracked_.push_back(group);
+}
+
+void Holders::NoteOthers(std::uint32_t group, const Others& others) {
+  BenefitMemory& memory = MemoryOf(group);
   const Benefit& benefit = BenefitOf(group);
-  benefit.Advance(memory, work);
+  benefit.NoteOthers(memory, others);
   if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
   if (benefit.IsDue(memory)) due_.push_back(group);
-  tracked_.push_back(group);
 }
 
 void Holders::Choose() {

@@ -19,13 +19,16 @@ namespace xschedd::policy {
 class Holders {
  public:
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
-  // Without `measures` all hold, and Observe, Choose and Note are not called.
+  // Without `measures` all hold, and Observe, NoteOthers, Choose and Note are not called.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
   // For each tracked group that has others below it, or had: what it and those others do. What its clients do, their
   // launches, waits and deadlines, is added here.
   void Observe(std::uint32_t group, Benefit::Work work);
+  // Then for each of them: beside whom.
+  void NoteOthers(std::uint32_t group, const Others& others);
   // Decides which group tries now, and so which groups hold.
   void Choose();
+  const std::vector<std::uint32_t>& Observed() const { return tracked_; }
 
   bool Measures() const { return measures_; }
   // The mode in force.

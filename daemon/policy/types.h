@@ -108,7 +108,7 @@ struct FairMemory {
 // The least important clients below some group.
 struct Others {
   std::uint32_t count = 0;  // Benefit::kMaxOthers at most
-  std::uint64_t who = 0;    // a hash of their ids; 0: none
+  std::uint64_t who = 0;    // a hash of their ids, and of the answers of groups above both; 0: none
   bool operator==(const Others&) const = default;
 };
 

@@ -460,7 +460,7 @@ TEST_CASE("a program whose work is of several kinds is not measured anew all the
                0.2);
     INFO("seed " << seed << ", beside for " << pair.BesidePart() << " of its time");
     CHECK(pair.Settled() == Mode::kHeld);
-    CHECK(pair.BesidePart() < 0.05);
+    CHECK(pair.BesidePart() < 0.1);  // 0.4 if it were
     CHECK(pair.Changes() == 0);
   }
 }

@@ -35,14 +35,20 @@ TEST_CASE("a result beside one client does not hold beside four") {
   }
 }
 
-TEST_CASE("a result beside one neighbour does not hold beside the next") {
+TEST_CASE("a result beside one neighbour does not hold beside the next, nor below another answer of a group above") {
+  const bool is_above = GENERATE(false, true);
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
-    INFO("seed " << seed);
+    INFO("seed " << seed << (is_above ? ", above" : ", below"));
     Pair pair(5, seed);
+    if (is_above) pair.SetAnswerAbove(Mode::kHeld);
     pair.Run(Chat(2000, 300), 200);
     REQUIRE(pair.Settled() == Mode::kWaitsWide);
     // By so little that no pair contradicts the result.
-    pair.ReplaceOther(300);
+    if (is_above) {
+      pair.SetAnswerAbove(Mode::kFree);
+    } else {
+      pair.ReplaceOther(300);
+    }
     pair.Run(Chat(2000, 1000), 20);
     CHECK(pair.Settled() == Mode::kWaitsWider);
   }

@@ -90,6 +90,12 @@ class Pair {
     if (!works) world_.state.tenants[tenant].idle_since_ns = now_;
     Decide();
   }
+  // Of an idle group above both.
+  void SetAnswerAbove(Mode mode) {
+    constexpr std::uint64_t kAbove = 9;
+    if (world_.state.groups.size() == 2) world_.Add(kAbove, 20, 0, false).idle_since_ns = now_;
+    world_.state.groups[2].memory.benefit.Use().settled = mode;
+  }
   void ReplaceOther(std::uint64_t client) { world_.state.tenants[1].client = client; }
   // Lets time pass in which neither tenant has work.
   void Rest(double seconds) {

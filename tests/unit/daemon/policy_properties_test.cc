@@ -24,8 +24,8 @@ bool Tracked(const State& state, const Decision& decision, std::uint32_t group) 
   return false;
 }
 
-bool Lingers(const State& state, const Tenant& tenant, std::uint64_t now) {
-  const bool waits = IsWhileItWaits(state.groups[tenant.group].memory.benefit->mode);
+bool Lingers(const State& state, const Decision& decision, const Tenant& tenant, std::uint64_t now) {
+  const bool waits = IsWhileItWaits(decision.memory[tenant.group].benefit->mode);
   const std::uint64_t linger_ns = std::max(state.settings.linger_us * kNsPerUs, waits ? kWaitLingerNs : 0);
   return !tenant.busy && tenant.idle_since_ns != 0 && tenant.idle_since_ns + linger_ns > now;
 }
@@ -58,7 +58,8 @@ Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now)
     const Tenant& tenant = state.tenants[i];
     if (state.groups[tenant.group].hold) continue;
     if (tenant.busy && !decision.gates[i].held) used[tenant.device] = true;
-    if (Lingers(state, tenant, now) || KeepsTurn(state, decision, tenant, now)) lingering[tenant.device] = true;
+    if (Lingers(state, decision, tenant, now) || KeepsTurn(state, decision, tenant, now))
+      lingering[tenant.device] = true;
   }
   for (const Tenant& tenant : state.tenants) {
     if (!tenant.busy || state.groups[tenant.group].hold) continue;
