@@ -56,12 +56,12 @@ void Arbiter::Survey(const Rules& rules) {
     for (const std::uint32_t i : tenants) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
-      view.present = view.present || tenant.busy;
       if (!IsRecent(tenant)) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, {group.priority, tenant.client});
       if (tenant.busy) AddLowest(device.lowest_busy, group.priority);
     }
+    view.present = view.busy;
     Standing standing;
     if (rules.standing != nullptr) {
       Candidate candidate = CandidateOf(index);

@@ -31,7 +31,7 @@ class Host {
   }
   void Pass(std::uint64_t us) { now_ns_ += us * kNsPerUs; }
   void Launch(std::uint64_t launches) { NoteLaunches(memory, launches); }
-  std::uint64_t LingersUs() const { return std::max(LingersUntilNs(memory), now_ns_) / kNsPerUs - now_ns_ / kNsPerUs; }
+  std::uint64_t LingersUs() const { return (std::max(LingersUntilNs(memory), now_ns_) - now_ns_) / kNsPerUs; }
   // How long until it is asked again, to hear of `us` before the wait.
   std::uint64_t AskAgainUs(std::uint64_t us) const {
     return (AskAgainNs(memory, NextWaitNs(memory, now_ns_) - us * kNsPerUs, now_ns_) - now_ns_) / kNsPerUs;
