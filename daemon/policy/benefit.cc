@@ -530,8 +530,9 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   }
   const Mode cheapest = CheapestOf(memory);
   const bool costs_much = mode == Mode::kHeld && cheapest != Mode::kHeld && IsLowerBound(memory.Of(cheapest).typical);
-  const std::uint64_t first_ns = costs_much ? kDearWaitNs : kShortestWaitNs;
-  memory.wait_ns = changes || memory.wait_ns == 0 ? first_ns : std::min(2 * memory.wait_ns, kLongestWaitNs);
+  const std::uint64_t first_ns = costs_much ? kShortestWaitNs : kFirstWaitNs;
+  memory.wait_ns =
+      changes || memory.wait_ns == 0 ? first_ns : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
   memory.next_trial_ns = now_ns_ + memory.wait_ns;
 }
 

@@ -28,8 +28,9 @@
 //     first. Else `free` is. If that is too slow, the search halves what is left of the list of modes each time, since
 //     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Meanwhile
 //     the cheapest mode that is known to be good enough is in force. Then the answer, the next cheaper mode and `free`
-//     are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group much), then after twice
-//     as long each time the answer stays the same, up to kLongestWaitNs.
+//     are tried in rotation: once after kFirstWaitNs, since the program may have changed during the search, unless a
+//     trial costs the group much; then after kShortestWaitNs, and after twice as long each time the answer stays the
+//     same, up to kLongestWaitNs.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
@@ -73,8 +74,8 @@ class Benefit {
  public:
   static constexpr std::uint32_t kPairs = 32;
   static constexpr std::uint32_t kFewestPairs = 4;
-  static constexpr std::uint64_t kShortestWaitNs = 2 * kNsPerS;
-  static constexpr std::uint64_t kDearWaitNs = 16 * kNsPerS;
+  static constexpr std::uint64_t kFirstWaitNs = 2 * kNsPerS;
+  static constexpr std::uint64_t kShortestWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   static constexpr double kCheap = 0.05;
