@@ -205,7 +205,8 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
     memory.others_since_ns = now_ns_;
   }
   if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
-  if (memory.known_with.who != 0) {
+  // What is known may have been measured beside these already: for other work, after they came.
+  if (memory.known_with.who != 0 && memory.relearnt_ns <= memory.others_since_ns) {
     if (!Relearn(memory)) return;
     UseAnswer(memory);
   }

@@ -54,6 +54,28 @@ TEST_CASE("a result beside one neighbour does not hold beside the next, nor belo
   }
 }
 
+TEST_CASE("what is measured anew for other work is not measured again for neighbours that were there already") {
+  const Behaviour start{.launches = 1, .held_us = 12'000, .beside_us = 12'000, .late_for_window = 0, .pause_us = 30};
+  const Behaviour decode{
+      .launches = 1, .held_us = 750, .beside_us = 3100, .pause_us = 30, .bursts = 16, .rest_us = 88'000};
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    INFO("seed " << seed);
+    Pair pair(5, seed);
+    pair.Run(start, 20);
+    REQUIRE(pair.Settled() == Mode::kFree);
+    // Another one each tenth of a second, until it is measured anew.
+    for (std::uint64_t client = 300; pair.IsKnown(Mode::kFree); ++client) {
+      pair.ReplaceOther(client);
+      pair.Run(decode, 0.1);
+    }
+    pair.Run(decode, 7);
+    CHECK(pair.Settled() == Mode::kHeld);
+    pair.ForgetTimes();
+    pair.Run(decode, 8);
+    CHECK(pair.BesidePart() == 0);  // 0.2 if it were
+  }
+}
+
 TEST_CASE("neighbours that come and go while nothing is measured delay nothing") {
   Pair pair(5);
   // Holding costs next to nothing.

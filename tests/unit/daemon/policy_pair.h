@@ -79,6 +79,7 @@ class Pair {
 
   Mode Settled() const { return world_.state.groups[0].memory.benefit->settled; }
   Mode InForce() const { return world_.state.groups[0].memory.benefit->mode; }
+  bool IsKnown(Mode mode) const { return world_.state.groups[0].memory.benefit->Of(mode).is_known; }
   std::uint64_t Changes() const { return changes_; }
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
