@@ -31,7 +31,8 @@ struct Device {
   // For the decision queue only: whether it is queued, and when to decide again even if nothing changes.
   bool dirty = false;
   std::uint64_t due_ns = policy::kNever;
-  std::uint64_t seen_ns = 0;           // for the scheduler only: the first transition since the last decision; 0: none
+  // For the scheduler only: the first transition since the last decision that could not wait for it; 0: none.
+  std::uint64_t seen_ns = 0;
   std::uint32_t metered = kNoAccount;  // for the meter only: its account there; kNoAccount: not looked up yet
 };
 

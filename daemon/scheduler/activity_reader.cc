@@ -71,8 +71,9 @@ void ActivityReader::NoteTransition(Attachment& attachment, std::uint64_t now_ns
   ++counts_.transitions;
   ++counts_.changes;
   Device& device = *attachment.device;
-  if (device.seen_ns == 0) device.seen_ns = now_ns;
   Gatherer::Touch(attachment);
+  if (Gatherer::MayWait(attachment)) return queue_.AddBy(device, now_ns + Gatherer::kMayWaitNs);
+  if (device.seen_ns == 0) device.seen_ns = now_ns;
   queue_.Add(device);
 }
 

@@ -1,5 +1,6 @@
 // Reads what tracked clients report in their ledgers: busy, idle or waiting for the device, deadlines, signs of life.
-// Each change is recorded, and queues a decision about the device. Thread rule: the daemon's one thread.
+// Each change is recorded, and queues a decision about the device, now or soon (Gatherer::MayWait). Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -20,6 +21,8 @@ class DecisionQueue {
     device.dirty = true;
     changed_.push_back(&device);
   }
+  // Likewise, but that may wait until `due_ns`, or until the device's next decision before.
+  void AddBy(Device& device, std::uint64_t due_ns) { SetDue(device, std::min(device.due_ns, due_ns)); }
   void AddDue(std::uint64_t now_ns) {
     for (const auto& [due_ns, device] : due_) {
       if (due_ns > now_ns) break;

@@ -12,6 +12,8 @@ namespace {
 void Clear(Cluster& cluster) {
   cluster.by_payer.clear();
   cluster.owners.clear();
+  cluster.lowest_priority = std::numeric_limits<int>::max();
+  cluster.is_one_weight = true;
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -84,6 +86,17 @@ void Gatherer::Touch(Attachment& attachment) {
   if (attachment.device->cluster == nullptr || attachment.touched) return;
   attachment.touched = true;
   attachment.device->cluster->touched.push_back(attachment.index);
+}
+
+bool Gatherer::MayWait(const Attachment& attachment) {
+  const Cluster* const cluster = attachment.device->cluster;
+  if (cluster == nullptr || cluster->attachments.size() < kManyClients || cluster->devices.size() != 1) return false;
+  const policy::Settings& settings = cluster->state.settings;
+  const bool takes_turns = settings.max_concurrent.value_or(cluster->state.devices.front().default_max_concurrent) != 0;
+  if (settings.name != policy::Name::kPriority || !cluster->is_one_weight || takes_turns) return false;
+  const policy::Gate& gate = attachment.gate;
+  const policy::Group& group = cluster->state.groups[cluster->state.tenants[attachment.index].group];
+  return gate.tracked && !gate.held && !gate.awaited && group.priority == cluster->lowest_priority;
 }
 
 void Gatherer::Forget(Device& device) {
@@ -165,7 +178,9 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       cluster.state.tenants.push_back(tenant);
     }
   }
+  cluster.lowest_priority = std::min(cluster.lowest_priority, view.priority);
   cluster.state.groups.push_back(view);
+  cluster.is_one_weight = cluster.is_one_weight && view.weight == cluster.state.groups.front().weight;
 }
 
 void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::uint64_t now_ns) {

@@ -146,6 +146,8 @@ void SchedulerLoop::DecideForReported() {
           now);
       if (!watched.paused && MustPause(watched, now)) Pause(watched);
     }
+  } else {
+    ArmDueTimer();  // for what may wait
   }
   reported_.clear();
 }
@@ -176,7 +178,8 @@ void SchedulerLoop::Pause(Watched& watched) {
 }
 
 void SchedulerLoop::DecideSoon() {
-  if (decide_posted_ || stopped_ || !scheduler_.HasWork()) return;
+  if (decide_posted_ || stopped_) return;
+  if (!scheduler_.HasWork()) return ArmDueTimer();
   decide_posted_ = true;
   asio::post(io_, [this] {
     decide_posted_ = false;

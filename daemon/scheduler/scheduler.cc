@@ -71,8 +71,11 @@ void Scheduler::OpenAll() {
   const std::uint64_t now = clock_();
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->channel == nullptr) continue;
-    for (const auto& [slot, attachment] : client->attachments)
-      Apply(*attachment, policy::Gate{}, now);
+    for (const auto& [slot, attachment] : client->attachments) {
+      const policy::Gate before = attachment->gate;
+      gates_.Write(*attachment, policy::Gate{}, now);
+      NoteGate(*attachment, before, now);
+    }
   }
 }
 
@@ -106,11 +109,12 @@ void Scheduler::DecideCluster(Device& start, std::uint64_t now_ns) {
   if (all_open_) return;
   const policy::Decision& decision = decider_.Decide(cluster.state, now_ns);
   ++counts_.decisions;
-  KeepMemory(cluster, decision, now_ns);
   const std::uint64_t writes = counts_.gate_writes;
-  ApplyGates(cluster, decision, now_ns);
+  WriteGates(cluster, decision, now_ns);
   const std::uint64_t written = clock_();
   if (counts_.gate_writes != writes) last_write_ns_ = written;
+  KeepMemory(cluster, decision, now_ns);
+  NoteGates(cluster, decision, now_ns);
   for (Device* device : cluster.devices) {
     recorder_.NoteDecision(*device, written);
     device->seen_ns = 0;
@@ -131,31 +135,35 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
   }
 }
 
-void Scheduler::ApplyGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
-  // This includes unchanged gates whose client has just become busy or idle.
-  to_apply_.clear();
+// At once: clients wait for them. What is recorded about them comes after.
+void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
+  changed_.clear();
   for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
-    if (cluster.gates[i] != decision.gates[i]) to_apply_.push_back(i);
-  }
-  for (const std::uint32_t i : cluster.fresh) {
-    if (cluster.gates[i] == decision.gates[i]) to_apply_.push_back(i);
+    if (cluster.gates[i] != decision.gates[i]) changed_.push_back(i);
   }
   // Shut gates before opening others: two groups that exclude each other must not both be open, however briefly.
   for (const bool held : {true, false}) {
-    for (const std::uint32_t i : to_apply_) {
-      if (decision.gates[i].held != held) continue;
-      cluster.gates[i] = decision.gates[i];
-      Apply(*cluster.attachments[i], decision.gates[i], now_ns);
-    }
+    for (const std::uint32_t i : changed_)
+      if (decision.gates[i].held == held) gates_.Write(*cluster.attachments[i], decision.gates[i], now_ns);
   }
 }
 
-void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
-  const policy::Gate before = attachment.gate;
+void Scheduler::NoteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
+  for (const std::uint32_t i : changed_) {
+    NoteGate(*cluster.attachments[i], cluster.gates[i], now_ns);
+    cluster.gates[i] = decision.gates[i];
+  }
+  // Unchanged gates whose client has just become busy or idle; others are noted twice, which changes nothing.
+  for (const std::uint32_t i : cluster.fresh)
+    NoteGate(*cluster.attachments[i], decision.gates[i], now_ns);
+}
+
+// Its gate, which was `before`, has been written, or its client has become busy or idle.
+void Scheduler::NoteGate(Attachment& attachment, const policy::Gate& before, std::uint64_t now_ns) {
+  const policy::Gate gate = attachment.gate;
   const bool held_differently = before.why != gate.why || before.held_for != gate.held_for;
   if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) recorder_.EndHold(attachment, now_ns);
   if (held_differently) attachment.reason = ReasonOf(gate);
-  if (before != gate) gates_.Write(attachment, gate, now_ns);
 
   if (!gate.tracked && before.tracked) ActivityReader::EndTracking(attachment);
   recorder_.NotePhase(attachment, now_ns);

@@ -72,8 +72,9 @@ class Scheduler {
  private:
   void DecideCluster(Device& start, std::uint64_t now_ns);
   void KeepMemory(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
-  void ApplyGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
-  void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
+  void WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
+  void NoteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
+  void NoteGate(Attachment& attachment, const policy::Gate& before, std::uint64_t now_ns);
   // For whom it is shut; null: open, or for nobody in particular.
   const Client* BlockerOf(const policy::Gate& gate);
   Reason ReasonOf(const policy::Gate& gate);
@@ -89,7 +90,7 @@ class Scheduler {
   GateWriter gates_{counts_};
   Gatherer gatherer_;
   policy::Decider decider_;
-  std::vector<std::uint32_t> to_apply_;  // of one decision; kept for its memory
+  std::vector<std::uint32_t> changed_;  // the gates that the present decision changes
   bool all_open_ = false;
   std::uint64_t last_write_ns_ = 0;
 };

@@ -68,6 +68,69 @@ TEST_CASE("how many have their turn at a time is said in words") {
         "1 at a time, because more would delay a more important client by more than tolerance_percent");
 }
 
+TEST_CASE("where there are many clients, a transition on which no gate depends waits for the next decision") {
+  struct Row {
+    const char* name;
+    std::size_t clients;  // with the important one
+    const char* vendor = "amd";
+    policy::Name policy = policy::Name::kPriority;
+    std::uint32_t weight = 100;  // of one of them
+    bool waits = false;
+  };
+  for (const Row& row : {Row{.name = "many", .clients = Gatherer::kManyClients, .waits = true},
+                         Row{.name = "few", .clients = Gatherer::kManyClients - 1},
+                         Row{.name = "they take turns", .clients = Gatherer::kManyClients, .vendor = "nvidia"},
+                         Row{.name = "levels", .clients = Gatherer::kManyClients, .policy = policy::Name::kFair},
+                         Row{.name = "shares", .clients = Gatherer::kManyClients, .weight = 200}}) {
+    INFO(row.name);
+    World world;
+    world.vendor = row.vendor;
+    policy::Settings settings = world.scheduler.Settings();
+    settings.name = row.policy;
+    world.scheduler.SetSettings(settings);
+    const auto high = world.Connect(1, 50);
+    std::vector<std::unique_ptr<Peer>> lows;
+    while (lows.size() + 1 < row.clients)
+      lows.push_back(world.Connect(lows.size() + 2, 0));
+    Peer& low = *lows.front();
+    low.client->effective.weight = row.weight;
+    world.scheduler.Changed(*low.client);
+    world.scheduler.Decide();
+    const auto read = [&](Peer& peer, bool busy) {
+      peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
+      CHECK(world.scheduler.ReadActivity(*peer.client));
+    };
+    read(low, true);
+    CHECK(world.scheduler.HasWork() != row.waits);
+    if (!row.waits) continue;
+    CHECK(world.scheduler.NextDueNs() <= fake_now + Gatherer::kMayWaitNs);
+    const std::uint64_t decisions = world.scheduler.Counts().decisions;
+    world.scheduler.Decide();
+    CHECK(world.scheduler.Counts().decisions == decisions);
+    fake_now += Gatherer::kMayWaitNs;
+    world.scheduler.Decide();
+    CHECK(world.scheduler.Counts().decisions == decisions + 1);
+    read(*high, true);
+    CHECK(world.scheduler.HasWork());
+    world.scheduler.Decide();
+    CHECK(low.Held(0));
+    read(low, false);
+    CHECK(world.scheduler.HasWork());  // its gate is shut
+    world.scheduler.Decide();
+    read(low, true);
+    world.scheduler.Decide();
+    CHECK(low.client->attachments.at(0)->held_since_ns == fake_now);
+    // What waits is part of the next decision, whatever that is for.
+    read(*high, false);
+    world.scheduler.Decide();
+    CHECK(!low.Held(0));
+    read(low, false);
+    read(*high, true);
+    world.scheduler.Decide();
+    CHECK(low.client->attachments.at(0)->held_since_ns == 0);
+  }
+}
+
 TEST_CASE("explain says why it was another's turn") {
   World world;
   world.vendor = "nvidia";
