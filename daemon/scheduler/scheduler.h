@@ -50,7 +50,7 @@ class Scheduler {
 
   // Decides wherever something changed or is due, and writes the gates.
   void Decide();
-  // When Decide must be called although nothing changed; policy::kNever: not at all.
+  // When Decide must be called although HasWork says no; policy::kNever: not at all.
   std::uint64_t NextDueNs() const { return all_open_ ? policy::kNever : queue_.NextDueNs(); }
   bool HasWork() const { return !queue_.IsEmpty(); }
   // The part (0 to 1) of the last decisions about this client's devices that was about its own user's clients: a user
