@@ -326,9 +326,13 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.longest = Part(memory.contended_ns, memory.others_ns);
     memory.several = Part(memory.several_ns, memory.others_ns);
     memory.others_ns = memory.several_ns = memory.contended_ns = 0;
-    // The wait for the next trial may have become long while others were not worth one.
+    // The wait for the next trial may have become long while others were not worth one, or before the tolerance, which
+    // follows this, became less than what the answer costs.
     const bool is_new = memory.longest >= kCheap && !memory.Of(kCheapest).is_known;
-    if (is_new && memory.next_trial_ns != kNever) memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
+    const bool is_wrong =
+        now_ns_ - memory.changed_ns >= kRelearnNs && VerdictOf(memory, memory.settled) == Verdict::kSlower;
+    if ((is_new || is_wrong) && memory.next_trial_ns != kNever)
+      memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {

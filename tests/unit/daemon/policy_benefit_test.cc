@@ -198,6 +198,22 @@ TEST_CASE("what several others may cost depends on how long they would be held")
   }
 }
 
+TEST_CASE("an answer that may cost less now, since others would be held less, is looked at soon") {
+  const Behaviour slower{.beside_us = 112, .noise = 0.02};
+  Behaviour seldom = slower;
+  seldom.pause_us = 90'000;
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    INFO("seed " << seed);
+    Pair pair(5, seed);
+    for (std::uint64_t id : {11, 12, 13})
+      pair.AddOther(id);
+    pair.Run(slower, 120);
+    CHECK(pair.Settled() == Mode::kFree);
+    pair.Run(seldom, 20);
+    CHECK(pair.Settled() == Mode::kHeld);
+  }
+}
+
 TEST_CASE("time in which no client could be held brings no trial nearer") {
   Pair pair(5);
   pair.Run({}, 60);
