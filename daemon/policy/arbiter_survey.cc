@@ -33,8 +33,7 @@ void Arbiter::Survey(const Rules& rules) {
     DeviceView& device = devices_[i];
     DeviceMemory& memory = decision_->devices[i];
     memory = state_->devices[i].memory;
-    device.limit = device.usual_limit =
-        state_->settings.max_concurrent.value_or(state_->devices[i].default_max_concurrent);
+    device.limit = device.usual_limit = state_->LimitOf(i);
     device.is_limit_free = device.limit == 1 && !state_->settings.max_concurrent && !share_.KeepsAny();
     if (device.is_limit_free) {
       device.counted = filling_.Advance(memory.filling);

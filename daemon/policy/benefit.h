@@ -46,7 +46,7 @@
 //   - The tolerance counts more than once if several others have work, up to kMaxOthers: what may be given up for one
 //     that is held all the time may be given up for another. One that would be held for half of its time counts half.
 //     If more have work than when it was measured, the measured number counts. An answer that costs more than it may,
-//     now that others would be held less, is tried soon, at most once in kRelearnNs.
+//     now that others would be held less, is tried soon, but not within kRelearnNs of its beginning.
 //   - Results hold beside the clients, under the answers of groups above and for the work that they were measured with:
 //     such an answer sets windows and slices below it. Once these have been others for kOthersLastNs, or the group's
 //     pace is quite another (a program that starts does other work than later), all is measured again, while the

@@ -335,6 +335,11 @@ struct State {
   std::vector<Device> devices;
   std::vector<Group> groups;
   std::vector<Tenant> tenants;
+
+  // How many groups take turns at a time there, at least; 0: no limit, nobody takes turns.
+  std::uint32_t LimitOf(std::size_t device) const {
+    return settings.max_concurrent.value_or(devices[device].default_max_concurrent);
+  }
 };
 
 enum class Why {

@@ -91,9 +91,8 @@ void Gatherer::Touch(Attachment& attachment) {
 bool Gatherer::MayWait(const Attachment& attachment) {
   const Cluster* const cluster = attachment.device->cluster;
   if (cluster == nullptr || cluster->attachments.size() < kManyClients || cluster->devices.size() != 1) return false;
-  const policy::Settings& settings = cluster->state.settings;
-  const bool takes_turns = settings.max_concurrent.value_or(cluster->state.devices.front().default_max_concurrent) != 0;
-  if (settings.name != policy::Name::kPriority || !cluster->is_one_weight || takes_turns) return false;
+  const bool takes_turns = cluster->state.LimitOf(0) != 0;
+  if (cluster->state.settings.name != policy::Name::kPriority || !cluster->is_one_weight || takes_turns) return false;
   const policy::Gate& gate = attachment.gate;
   const policy::Group& group = cluster->state.groups[cluster->state.tenants[attachment.index].group];
   return gate.tracked && !gate.held && !gate.awaited && group.priority == cluster->lowest_priority;

@@ -137,25 +137,26 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
 
 // At once: clients wait for them. What is recorded about them comes after.
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
-  changed_.clear();
+  to_note_.clear();
   for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
-    if (cluster.gates[i] != decision.gates[i]) changed_.push_back(i);
+    if (cluster.gates[i] != decision.gates[i]) to_note_.push_back(i);
   }
   // Shut gates before opening others: two groups that exclude each other must not both be open, however briefly.
   for (const bool held : {true, false}) {
-    for (const std::uint32_t i : changed_)
+    for (const std::uint32_t i : to_note_)
       if (decision.gates[i].held == held) gates_.Write(*cluster.attachments[i], decision.gates[i], now_ns);
+  }
+  // Unchanged gates whose client has just become busy or idle.
+  for (const std::uint32_t i : cluster.fresh) {
+    if (cluster.gates[i] == decision.gates[i]) to_note_.push_back(i);
   }
 }
 
 void Scheduler::NoteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
-  for (const std::uint32_t i : changed_) {
+  for (const std::uint32_t i : to_note_) {
     NoteGate(*cluster.attachments[i], cluster.gates[i], now_ns);
     cluster.gates[i] = decision.gates[i];
   }
-  // Unchanged gates whose client has just become busy or idle; others are noted twice, which changes nothing.
-  for (const std::uint32_t i : cluster.fresh)
-    NoteGate(*cluster.attachments[i], decision.gates[i], now_ns);
 }
 
 // Its gate, which was `before`, has been written, or its client has become busy or idle.

@@ -90,7 +90,7 @@ class Scheduler {
   GateWriter gates_{counts_};
   Gatherer gatherer_;
   policy::Decider decider_;
-  std::vector<std::uint32_t> changed_;  // the gates that the present decision changes
+  std::vector<std::uint32_t> to_note_;  // of one decision; kept for its memory
   bool all_open_ = false;
   std::uint64_t last_write_ns_ = 0;
 };
