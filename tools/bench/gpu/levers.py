@@ -1,10 +1,9 @@
 """What each lever achieves, and which ones the daemon uses: every scenario in short alternating stretches, alone, natively,
 with those below held or beside and with or without time slices, and as the daemon decides.
 
-Thread rule: main thread; counting_modes has one of its own.
+Thread rule: main thread.
 """
 
-import threading
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from typing import Callable, Dict, Iterator, List, Tuple
@@ -35,7 +34,6 @@ LEVERS = {
     "held, slices, 4 ms": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "4ms"),
     "beside, slices": ("priority", "--tolerance", "100", "--time-slices", "auto", "--window", "500us")}
 USUAL = ("held", "beside")  # the others are optional: each adds a stretch to every round of every scenario
-SAMPLE_S = 0.1
 
 
 def decided(rig: Rig, scenario: Scenario) -> Dict[str, dict]:
@@ -55,26 +53,6 @@ def learn(work: Callable[[], object], decided_now: Callable[[], Dict[str, dict]]
         if all(its["benefit"]["is_settled"] for its in decided_now().values() if its["benefit"]):
             break
     return learnt_s
-
-
-@contextmanager
-def counting_modes(rig: Rig, name: str, counts: Counter) -> Iterator[None]:
-    """Samples and counts the modes of the program `name` meanwhile."""
-    pid = next(tenant.child.pid for tenant in rig.tenants if tenant.name == name)
-    done = threading.Event()
-
-    def sample() -> None:
-        while not done.wait(SAMPLE_S):
-            counts.update(client["benefit"]["mode"] for client in rig.daemon.ask("ps")["clients"]
-                          if client["pid"] == pid and client["benefit"])
-
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    try:
-        yield
-    finally:
-        done.set()
-        sampler.join()
 
 
 def only_of(scenario: Scenario, rig: Rig) -> None:
@@ -114,9 +92,7 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         if way in levers:
             rigs[place].daemon.ask("policy", "set", *levers[way])
         those = [tenants[place][name] for name in [*loads, *scenario.background]]
-        during = (equals(scenario, rigs[place]) if way == EQUALS else
-                  counting_modes(rigs[place], scenario.high.program, modes) if way == DECIDED else nullcontext())
-        with during:
+        with equals(scenario, rigs[place]) if way == EQUALS else nullcontext():
             return rigs[place].stretch(those, seconds, loads)
 
     for scenario in scenarios:
@@ -125,7 +101,7 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
                 only_of(scenario, rigs[place])
         high = scenario.high.program
         ways = [*unscheduled, *levers, EQUALS, DECIDED]
-        modes: Counter = Counter()
+        modes: Counter = Counter()  # at the end of each stretch: asking during one takes cores from the programs
         rounds: List[Dict[str, dict]] = []
         learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S), lambda: decided(rigs[DECIDED], scenario))
         for number in range(-1, bench.options.lever_rounds):
@@ -133,10 +109,11 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
             for way in ways if number % 2 == 0 else ways[::-1]:
                 # In the first round the programs warm up.
                 answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0)
+                if way == DECIDED and number >= 0:
+                    benefit = decided(rigs[DECIDED], scenario)[high]["benefit"]
+                    modes.update([benefit["mode"]] if benefit else [])
             if number >= 0:
                 rounds.append(answers)
-            else:
-                modes.clear()
         bench.note(f"levers {substrate} {scenario.name}",
                    {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED], scenario), "modes": dict(modes),
                     "learnt_s": learnt_s})

@@ -139,7 +139,7 @@ def pulled(decided: Dict[str, dict]) -> str:
 
 
 def during(result: dict) -> str:
-    """How much of the stretches the important program spent in each mode, and how long the daemon had learnt before."""
+    """The important program's modes, by samples, and how long the daemon had learnt before."""
     modes = result.get("modes", {})
     whole = sum(modes.values())
     words = ", ".join(f"{mode} {100 * count / whole:.0f} %" for mode, count in modes.items()) if whole else ""
