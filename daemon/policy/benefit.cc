@@ -247,7 +247,7 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool at_an_edge =
       memory.burst_ns == 0 ? memory.request_ns == 0 || in_long_request : memory.burst_ns >= kLongestBlockNs;
   return Measures() && memory.place == 0 && memory.contended && at_an_edge && now_ns_ >= memory.next_trial_ns &&
-         CheapestOf(memory) != Mode::kHeld;
+         memory.spared_ns == 0 && CheapestOf(memory) != Mode::kHeld;
 }
 
 void Benefit::Begin(BenefitMemory& memory) const {
@@ -302,6 +302,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.burst_ns += passed;
     memory.request_ns += passed;
     memory.spell_ns += passed;
+    if (!tries) memory.spared_ns -= std::min(passed, memory.spared_ns);
     if (memory.waits.now) block.waits_ns += passed;
     if (memory.contended) {
       block.contended_ns += passed;
@@ -402,6 +403,10 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                              : reports_waits         ? WaitsRatio(held, other)
                                                      : WholeRatio(held, other));
   const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
+  if (memory.trial > memory.settled && IsLowerBound(typical)) {
+    const double delayed_ns = static_cast<double>(pace_ns) * static_cast<double>(other.launches);
+    memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
+  }
   if (IsOtherWork(memory.known_pace_ns, pace_ns)) Relearn(memory);
   Comparison& known = memory.Of(memory.trial);
   // A surprise: the program has changed, and what is known no longer counts.
@@ -533,11 +538,8 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
     memory.next_trial_ns = memory.changed_ns + kDwellNs;
     return;
   }
-  const Mode cheapest = CheapestOf(memory);
-  const bool costs_much = mode == Mode::kHeld && cheapest != Mode::kHeld && IsLowerBound(memory.Of(cheapest).typical);
-  const std::uint64_t first_ns = costs_much ? kShortestWaitNs : kFirstWaitNs;
   memory.wait_ns =
-      changes || memory.wait_ns == 0 ? first_ns : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
+      changes || memory.wait_ns == 0 ? kFirstWaitNs : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
   memory.next_trial_ns = now_ns_ + memory.wait_ns;
 }
 

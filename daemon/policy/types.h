@@ -227,6 +227,7 @@ struct BenefitMemory {
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // between trials; 0: the search has not come to an end yet
   std::uint64_t next_trial_ns = 0;
+  std::uint64_t spared_ns = 0;   // no pair begins before it has worked so long: the last ones delayed it much
   std::uint64_t changed_ns = 0;  // when the answer last changed
   Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }

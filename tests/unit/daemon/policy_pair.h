@@ -84,6 +84,8 @@ class Pair {
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
   }
+  // Of its bursts, those that took more than twice their time while others are held.
+  double DelayedPart() const { return bursts_ == 0 ? 0 : static_cast<double>(delayed_) / static_cast<double>(bursts_); }
   void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
   void AddOther(std::uint64_t id) { world_.Add(id, 0, 0, true); }
   void SetWorks(std::size_t tenant, bool works) {
@@ -119,11 +121,12 @@ class Pair {
   void Recall(Mode answer) { policy::Recall(world_.state.groups[0].memory.benefit, answer); }
   void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
-  void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
+  void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = bursts_ = delayed_ = 0; }
 
  private:
   void Burst(const Behaviour& behaviour) {
     const double more_us = window_us_ - std::min(window_us_, world_.state.settings.window_us);
+    const std::uint64_t worked_ns = busy_ns_;
     shut_ns_ = 0;
     Important().busy = true;
     Important().busy_since_ns = now_;
@@ -148,6 +151,9 @@ class Pair {
       if (left > 0) Decide();
     }
     if (behaviour.waits_held_us != 0) Wait(behaviour, late_us);
+    const double held_us = own * static_cast<double>(behaviour.launches) * behaviour.held_us + behaviour.waits_held_us;
+    ++bursts_;
+    if (static_cast<double>(busy_ns_ - worked_ns) > 2e3 * held_us) ++delayed_;
     Important().busy = false;
     Important().idle_since_ns = now_;
     Decide();
@@ -213,6 +219,8 @@ class Pair {
   std::uint64_t changes_ = 0;
   std::uint64_t beside_ns_ = 0;
   std::uint64_t busy_ns_ = 0;
+  std::uint64_t bursts_ = 0;
+  std::uint64_t delayed_ = 0;
 };
 
 }  // namespace xschedd::policy::test
