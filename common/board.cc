@@ -68,10 +68,15 @@ bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
   // counts itself, then reads the word; we write the word, then read the count: one of the two sees the other).
   gate.word.store((generation << abi::kGenerationShift) | after, std::memory_order_seq_cst);
 
+  const bool was_flagged = flagged_ != 0;
   flagged_ += (after != 0 ? 1u : 0u);
   flagged_ -= (before != 0 ? 1u : 0u);
-  WriteSummary();
+  if ((flagged_ != 0) != was_flagged) WriteSummary();
   return true;
+}
+
+void BoardWriter::Prefetch(std::uint32_t slot) const {
+  __builtin_prefetch(&board_->gates[slot], 1);
 }
 
 bool BoardWriter::SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes) {

@@ -36,6 +36,9 @@ class BoardWriter {
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.
   bool Set(std::uint32_t slot, GateSetting setting);
+  // Before Set: brings the gate's cache line, which its client reads. The writes of many gates then need not wait for
+  // one line after the other, as the order of each would have it.
+  void Prefetch(std::uint32_t slot) const;
   const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
   // Writes the most bytes of device memory that the client may have, 0: no limit, if it differs; returns whether it
   // wrote. It applies whatever the gate's word says. False for a client of an older version, which cannot know it.

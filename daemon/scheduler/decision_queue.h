@@ -23,11 +23,9 @@ class DecisionQueue {
   }
   // Likewise, but that may wait until `due_ns`, or until the device's next decision before.
   void AddBy(Device& device, std::uint64_t due_ns) { SetDue(device, std::min(device.due_ns, due_ns)); }
-  void AddDue(std::uint64_t now_ns) {
-    for (const auto& [due_ns, device] : due_) {
-      if (due_ns > now_ns) break;
-      Add(*device);
-    }
+  // The first device whose time has come. One at a time: what changes elsewhere meanwhile is not to wait for all.
+  void AddFirstDue(std::uint64_t now_ns) {
+    if (NextDueNs() <= now_ns) Add(*due_.begin()->second);
   }
   // The next device to decide about; null: none. It stays queued until Decided. Devices that are added meanwhile come
   // last.

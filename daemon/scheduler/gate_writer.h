@@ -21,6 +21,8 @@ class GateWriter {
   void SetLease(std::uint64_t lease_ns) { lease_ns_ = lease_ns; }
   std::uint64_t LeaseNs() const { return lease_ns_; }
 
+  // Before Write, for many (BoardWriter::Prefetch).
+  static void Prefetch(Attachment& attachment) { attachment.client->channel->Board().Prefetch(attachment.slot); }
   // Makes `gate` the attachment's.
   void Write(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   // Writes every slot of the client's board: its attachments' gates, and open gates everywhere else.

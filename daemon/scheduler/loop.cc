@@ -90,10 +90,17 @@ void SchedulerLoop::AwaitEvents() {
 void SchedulerLoop::OnEvents() {
   epoll_event events[kEventsAtOnce];
   const int count = ::epoll_wait(epoll_.native_handle(), events, kEventsAtOnce, 0);
+  std::uint64_t since_ns = 0;  // when a decision became needed; 0: none is
   for (int i = 0; i < count; ++i) {
     const std::uint64_t id = events[i].data.u64;  // a copy: fields of the packed epoll_event cannot be referred to
     const auto found = watched_.find(id);
     if (found != watched_.end()) Serve(*found->second);
+    if (!scheduler_.HasWork()) continue;
+    const std::uint64_t now = MonotonicNs();
+    if (since_ns == 0) since_ns = now;
+    if (now - since_ns < usual_decision_ns_) continue;
+    DecideForReported();
+    since_ns = 0;
   }
   // At once: nothing in the loop is as urgent as a gate. Remaining events come next.
   DecideForReported();
@@ -135,6 +142,7 @@ void SchedulerLoop::DecideForReported() {
     const std::uint64_t began = MonotonicNs();
     DecideNow();
     const std::uint64_t now = MonotonicNs();
+    usual_decision_ns_ += std::min(now - began, kMaxDecisionNs) / 8 - usual_decision_ns_ / 8;
     const std::uint64_t cost = std::min(now - began, kMaxDecisionNs) / std::max<std::size_t>(reported_.size(), 1);
     for (const std::uint64_t id : reported_) {
       const auto found = watched_.find(id);

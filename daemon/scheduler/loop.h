@@ -2,7 +2,8 @@
 // while no client is tracked.
 //
 // The clients' eventfds have an epoll set of their own, edge-triggered: a wake-up costs neither a read nor another
-// registration. Clients that wake together are served together, with one decision.
+// registration. Clients that wake together are served together, with one decision; but once a decision is needed, for
+// no longer than it takes.
 //
 // A client is paused for some milliseconds when it wakes the daemon more than kWakesPerSecond times a second, or
 // exceeds its share of the thread while no time is spare (ledger_cpu_share.h; reading its ledger and deciding about its
@@ -88,6 +89,7 @@ class SchedulerLoop {
   ReportingClients reporters_;
   ProcessorShare all_{LedgerCpuShare::kTotal, kMaxCreditNs};  // of all clients together
   std::vector<std::uint64_t> reported_;                       // clients that reported since the last decision
+  std::uint64_t usual_decision_ns_ = 0;                       // how long one takes, a moving average
   boost::asio::steady_timer due_timer_;
   std::uint64_t due_armed_ns_ = policy::kNever;
   boost::asio::steady_timer lease_timer_;

@@ -95,7 +95,7 @@ void Scheduler::SetLease(std::uint32_t lease_ms) {
 
 void Scheduler::Decide() {
   const std::uint64_t now = clock_();
-  queue_.AddDue(now);
+  queue_.AddFirstDue(now);
   // Deciding may queue devices again (a gate that becomes tracked shows that its client is busy), but only for one more
   // round: tracking begins once.
   while (Device* const device = queue_.Next())
@@ -139,7 +139,9 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
   to_note_.clear();
   for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
-    if (cluster.gates[i] != decision.gates[i]) to_note_.push_back(i);
+    if (cluster.gates[i] == decision.gates[i]) continue;
+    to_note_.push_back(i);
+    GateWriter::Prefetch(*cluster.attachments[i]);
   }
   // Shut gates before opening others: two groups that exclude each other must not both be open, however briefly.
   for (const bool held : {true, false}) {

@@ -48,7 +48,8 @@ class Scheduler {
   // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.
   bool ReadActivity(Client& client) { return activity_.Read(client, clock_()); }
 
-  // Decides wherever something changed or is due, and writes the gates.
+  // Decides wherever something changed, and at one device where it is due, and writes the gates. Others may still be
+  // due.
   void Decide();
   // When Decide must be called although HasWork says no; policy::kNever: not at all.
   std::uint64_t NextDueNs() const { return all_open_ ? policy::kNever : queue_.NextDueNs(); }
