@@ -17,7 +17,8 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   FindTracked();
   FindLimits();
   // Levels and shares express fairness, not importance.
-  holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
+  is_by_priority_ = rules.standing == nullptr && !share_.KeepsAny();
+  holders_.Begin(state, roster_, is_by_priority_, now_ns, decision);
   FindHolders();
   FindTakers();
   Order();

@@ -232,6 +232,10 @@ class Arbiter {
   bool HasOthersBelow(const Tenant& tenant) const {
     return groups_[tenant.group].rank.priority > devices_[tenant.device].bottom_priority;
   }
+  // Nobody is held for its client, and it takes no part in turns, shares or the admission of several devices.
+  bool ConcernsNobody(const Tenant& tenant) const {
+    return is_by_priority_ && devices_.size() == 1 && devices_.front().limit == 0 && !HasOthersBelow(tenant);
+  }
   // Clients below it run beside it most of the time. It takes no turns, since it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
@@ -294,6 +298,7 @@ class Arbiter {
   Decision* decision_ = nullptr;
   std::uint64_t now_ns_ = 0;
   Why why_ = Why::kPriority;
+  bool is_by_priority_ = true;  // alone: no levels, no shares
   Guard guard_;
   Holders holders_;
   Turns turns_{0, false, 0};

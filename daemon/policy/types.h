@@ -368,6 +368,8 @@ struct Gate {
   bool awaited = false;        // open, and a client with work is held for its client
   bool tells_waits = false;    // its client must say when its host waits
   bool may_spin = false;       // held for a more important client, and its threads may spin for a while
+  // Open, and nobody is held or opened when its client becomes busy or idle: a decision about that may wait.
+  bool may_wait = false;
   bool operator==(const Gate&) const = default;
 };
 

@@ -12,8 +12,6 @@ namespace {
 void Clear(Cluster& cluster) {
   cluster.by_payer.clear();
   cluster.owners.clear();
-  cluster.lowest_priority = std::numeric_limits<int>::max();
-  cluster.is_one_weight = true;
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -90,12 +88,7 @@ void Gatherer::Touch(Attachment& attachment) {
 
 bool Gatherer::MayWait(const Attachment& attachment) {
   const Cluster* const cluster = attachment.device->cluster;
-  if (cluster == nullptr || cluster->attachments.size() < kManyClients || cluster->devices.size() != 1) return false;
-  const bool takes_turns = cluster->state.LimitOf(0) != 0;
-  if (cluster->state.settings.name != policy::Name::kPriority || !cluster->is_one_weight || takes_turns) return false;
-  const policy::Gate& gate = attachment.gate;
-  const policy::Group& group = cluster->state.groups[cluster->state.tenants[attachment.index].group];
-  return gate.tracked && !gate.held && !gate.awaited && group.priority == cluster->lowest_priority;
+  return cluster != nullptr && cluster->attachments.size() >= kManyClients && attachment.gate.may_wait;
 }
 
 void Gatherer::Forget(Device& device) {
@@ -177,9 +170,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       cluster.state.tenants.push_back(tenant);
     }
   }
-  cluster.lowest_priority = std::min(cluster.lowest_priority, view.priority);
   cluster.state.groups.push_back(view);
-  cluster.is_one_weight = cluster.is_one_weight && view.weight == cluster.state.groups.front().weight;
 }
 
 void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::uint64_t now_ns) {

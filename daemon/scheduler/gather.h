@@ -21,8 +21,6 @@ struct Cluster {
   std::size_t place = 0;                        // in the gatherer's list
   std::map<Principal, std::size_t> by_payer;    // how many of the attachments each Attachment::payer has
   std::map<std::string, std::uint32_t> owners;  // their numbers in state.groups, by share_owner.h
-  int lowest_priority = 0;                      // of its groups
-  bool is_one_weight = true;                    // all its groups have the same
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;
@@ -44,14 +42,14 @@ class Gatherer {
   // which is lost unless a decision uses it. The result is valid until Forget.
   Cluster& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
 
-  // A decision costs more, the more clients there are. From kManyClients on a device, transitions on which no gate
-  // depends wait for the next decision, at most this long: an important client's then finds the daemon free.
+  // A decision costs more, the more clients there are. From kManyClients on, transitions that may wait
+  // (policy::Gate::may_wait) do so, for the next decision, at most this long: an important client's then finds the
+  // daemon free.
   static constexpr std::uint64_t kMayWaitNs = policy::kNsPerMs;
   static constexpr std::size_t kManyClients = 64;
 
   // The attachment's level, burst or deadline has changed.
   static void Touch(Attachment& attachment);
-  // Whether that may wait: it is of a client that is open, holds nobody and takes no turns, and nobody waits for it.
   static bool MayWait(const Attachment& attachment);
   // The cluster's members or their groups have changed, or are about to. Call it while all of them exist.
   void Forget(Device& device);
