@@ -131,6 +131,39 @@ TEST_CASE("where there are many clients, a transition on which no gate depends w
   }
 }
 
+TEST_CASE("of devices that are due, one comes at a time, with those where something has changed") {
+  World world;
+  policy::Settings settings = world.scheduler.Settings();
+  settings.linger_us = 200;
+  world.scheduler.SetSettings(settings);
+  struct Two {
+    std::unique_ptr<Peer> high;
+    std::unique_ptr<Peer> low;
+  };
+  std::vector<Two> devices;
+  for (const char* address : {"0000:c1:00.0", "0000:c2:00.0", "0000:c3:00.0"}) {
+    const std::uint64_t pid = 10 * devices.size();
+    devices.push_back({world.Connect(pid + 1, 50, address), world.Connect(pid + 2, 0, address)});
+    world.Report(*devices.back().low, true);
+  }
+  for (const std::size_t i : {0u, 1u}) {
+    const Two& device = devices[i];
+    world.Report(*device.high, true);
+    world.Report(*device.high, false);
+    REQUIRE(device.low->Held(0));
+  }
+  fake_now += 300 * policy::kNsPerUs;
+  world.Report(*devices[2].high, true);  // decides
+  CHECK(devices[2].low->Held(0));
+  CHECK(devices[0].low->Held(0) != devices[1].low->Held(0));
+  CHECK(!world.scheduler.HasWork());
+  REQUIRE(world.scheduler.NextDueNs() <= fake_now);
+  world.scheduler.Decide();
+  CHECK(!devices[0].low->Held(0));
+  CHECK(!devices[1].low->Held(0));
+  CHECK(world.scheduler.NextDueNs() > fake_now);
+}
+
 TEST_CASE("explain says why it was another's turn") {
   World world;
   world.vendor = "nvidia";
