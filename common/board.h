@@ -36,8 +36,8 @@ class BoardWriter {
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.
   bool Set(std::uint32_t slot, GateSetting setting);
-  // Before Set: brings the gate's cache line, which its client reads. The writes of many gates then need not wait for
-  // one line after the other, as the order of each would have it.
+  // Before Set, for many boards: asks for the gate's cache line, which its client reads. Set stores the word seq_cst,
+  // and so waits for its line before the next one is asked for.
   void Prefetch(std::uint32_t slot) const;
   const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
   // Writes the most bytes of device memory that the client may have, 0: no limit, if it differs; returns whether it

@@ -81,7 +81,7 @@ class Benefit {
   static constexpr std::uint64_t kShortestWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
-  // Far fewer than 1 % of its bursts are in such blocks, or behind one: its p99 stays what it is.
+  // In the long run far fewer than 1 % of its bursts are in such blocks, or behind one.
   static constexpr double kSparedPart = 500;
   static constexpr double kCheap = 0.05;
   // Of the time in which others have work. kHeldWide stays in force until it is twice as much.
