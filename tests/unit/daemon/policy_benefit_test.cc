@@ -155,6 +155,17 @@ TEST_CASE("the host's pauses between two bursts count, time without a request do
   }
 }
 
+TEST_CASE("the pause after a burst is no work, however late its end is known") {
+  for (const std::uint64_t known_us : {0, 150, 250, 5000}) {
+    for (const double beside_us : {100, 125}) {
+      INFO(beside_us << " us, known after " << known_us << " us");
+      Pair pair(5);
+      pair.Run({.beside_us = beside_us, .pause_us = 30'000, .known_us = known_us}, 60);
+      CHECK(pair.Settled() == (beside_us == 100 ? Mode::kFree : Mode::kHeld));
+    }
+  }
+}
+
 TEST_CASE("of the modes that hold no client, the freest that is not too slow is taken") {
   struct Row {
     double percent;  // slower for each ms that others may have in flight

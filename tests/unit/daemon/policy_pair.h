@@ -34,8 +34,9 @@ struct Behaviour {
   double noise = 0.1;  // standard deviation of a burst's duration
   double drift = 0;    // slow change of all durations, over seconds, as on a core whose clock changes
   std::uint64_t pause_us = 300;
-  std::uint32_t bursts = 1;   // of a request
-  std::uint64_t rest_us = 0;  // follows the pause after a request's last burst
+  std::uint32_t bursts = 1;    // of a request
+  std::uint64_t rest_us = 0;   // follows the pause after a request's last burst
+  std::uint64_t known_us = 0;  // after a burst's end, until the daemon knows of it; a part of the pause
 };
 
 // A program's own work takes a part of the device.
@@ -156,8 +157,9 @@ class Pair {
     if (static_cast<double>(busy_ns_ - worked_ns) > 2e3 * held_us) ++delayed_;
     Important().busy = false;
     Important().idle_since_ns = now_;
+    now_ += behaviour.known_us * kNsPerUs;
     Decide();
-    Idle(behaviour.pause_us);
+    Idle(behaviour.pause_us - behaviour.known_us);
     if (++burst_ % behaviour.bursts == 0) Idle(behaviour.rest_us);
   }
 
