@@ -406,7 +406,9 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                                                      : WholeRatio(held, other));
   const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
   if (memory.trial > memory.settled && IsLowerBound(typical)) {
-    const double delayed_ns = static_cast<double>(pace_ns) * static_cast<double>(other.launches);
+    // A block that ends within a burst has delayed all of it.
+    const double burst = static_cast<double>(held.launches) / std::max<std::uint16_t>(held.bursts, 1);
+    const double delayed_ns = static_cast<double>(pace_ns) * std::max(static_cast<double>(other.launches), burst);
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
   if (IsOtherWork(memory.known_pace_ns, pace_ns)) Relearn(memory);

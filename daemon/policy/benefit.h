@@ -31,8 +31,8 @@
 //     are tried in rotation: once after kFirstWaitNs, since the program may have changed during the search; then after
 //     kShortestWaitNs, and after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - Few requests are delayed by trials. After a pair in a mode that costs others less than the answer and is clearly
-//     slower, the group works kSparedPart times as long undisturbed as that block's launches take while held; the less,
-//     the longer others would be held, since they lose meanwhile.
+//     slower, the group works kSparedPart times as long undisturbed as that block's launches, or all of a burst's, take
+//     while held; the less, the longer others would be held, since they lose meanwhile.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.

@@ -40,8 +40,11 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
         part, Slower(memory, memory.settled), slower);
   }
   if (!policy::IsSettled(memory)) {
-    return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
-                       memory.Of(memory.trial).pairs);
+    const std::uint32_t pairs = memory.Of(*compared).pairs;
+    return fmt::format(
+        "it holds those below it; whether that helps is being measured: {} it was {} slower ({} comparison{})",
+        *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them",
+        Slower(memory, *compared), pairs, pairs == 1 ? "" : "s");
   }
   const std::string holds = "it holds those below it, " + part;
   if (*compared != Mode::kHeldWide) return fmt::format("{}: beside them {}", holds, slower);

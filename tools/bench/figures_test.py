@@ -42,14 +42,16 @@ class Figures(unittest.TestCase):
         self.assertIsNone(figures.caught_up_ns(requests[:2], 15 * MS))
 
     def test_a_lower_priority_shows_only_while_a_request_is_served(self) -> None:
-        requests = [request(100, 20, 20), request(200, 60, 60)]
-        kernels = [100 * MS, 118 * MS, 200 * MS, 255 * MS]
-        intervals = figures.served_intervals(requests, kernels, 8 * MS)
-        self.assertEqual(intervals, [(108 * MS, 118 * MS), (208 * MS, 255 * MS)])
+        requests = [request(100, 20, 20), request(200, 60, 60), request(300, 90, 90)]
+        kernels = [100 * MS, 118 * MS, 200 * MS, 255 * MS, 370 * MS, 385 * MS]
+        intervals = figures.served_intervals(requests, kernels, 8 * MS, 12 * MS)
+        self.assertEqual(intervals, [(108 * MS, 118 * MS), (208 * MS, 255 * MS), (312 * MS, 385 * MS)])
         # While no request is served, at a request's begin and after its last kernel, neighbours run under any priorities.
         starts = [at * MS for at in (99, 101, 119, 150, 201, 230)]
         self.assertEqual(figures.first_within(starts, 100 * MS, intervals), 230 * MS)
         self.assertIsNone(figures.first_within(starts, 231 * MS, intervals))
+        # A request whose first kernel does not start in time.
+        self.assertEqual(figures.first_within([301 * MS, 313 * MS], 260 * MS, intervals), 313 * MS)
 
     def test_handed_over_when_no_neighbour_follows(self) -> None:
         ends = [at * MS for at in (1, 2, 5, 9, 30, 31)]

@@ -33,7 +33,11 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
   CHECK(BenefitText(memory(-0.2F, 0, 32, true, true), 5) ==
         "it lets those below it run beside it: holding them would make it 0 % faster");
   CHECK(BenefitText(memory(0.2F, 0, 3, false, false), 5) ==
-        "it holds those below it; whether that helps is being measured (3 comparisons so far)");
+        "it holds those below it; whether that helps is being measured: beside them it was 22 % slower "
+        "(3 comparisons)");
+  CHECK(BenefitText(memory(0.4F, 0, 1, false, false), 5) ==
+        "it holds those below it; whether that helps is being measured: beside them it was at least 49 % slower "
+        "(1 comparison)");
   policy::BenefitMemory seldom = memory(0.2F, 0, 3, false, false);
   seldom.longest = 0.02F;
   CHECK(BenefitText(seldom, 5) ==

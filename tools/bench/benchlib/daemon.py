@@ -27,7 +27,8 @@ class Levers:
     time_ns: int
     held_ns: int  # until then, summed over all clients
     clients: int
-    settled: str  # the mode that it has measured to be best (daemon/policy/benefit.h); "-": not known
+    mode: str  # its answer, of daemon/policy/benefit.h; "-": nothing was compared yet
+    is_settled: bool  # it has found the best mode
 
     def held_since(self, before: "Levers") -> float:
         """The part of the time in which one of them was held."""
@@ -76,9 +77,9 @@ class Daemon:
         time_ns = time.monotonic_ns()
         held_ns = sum(device["held_ns"] for client in clients if client["pid"] in below for device in client["devices"])
         benefits = [client["benefit"] for client in clients if client["pid"] in top]
-        known = {benefit["mode"] for benefit in benefits if benefit is not None and benefit["is_settled"]}
-        settled = "/".join(sorted(known)) or "-"
-        return Levers(time_ns, held_ns, len(below), settled)
+        known = [benefit for benefit in benefits if benefit is not None]
+        mode = "/".join(sorted({benefit["mode"] for benefit in known})) or "-"
+        return Levers(time_ns, held_ns, len(below), mode, any(benefit["is_settled"] for benefit in known))
 
     def wait_for_clients(self, children: List[Child]) -> None:
         pids = {child.pid for child in children}

@@ -53,14 +53,19 @@ def first_within(times: Sequence[int], after_ns: int, intervals: Sequence[Tuple[
     return None
 
 
-def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], settle_ns: int) -> List[Tuple[int, int]]:
-    """When the request tenant had the device under its high priority: from `settle_ns` after the first kernel of a request
-    until its last one started. A request without two kernels gives no interval."""
+def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], settle_ns: int,
+                     wait_ns: int) -> List[Tuple[int, int]]:
+    """When the request tenant would have the device under its high priority: from `settle_ns` after the first kernel of a
+    request, or `wait_ns` after its begin if no kernel has started so soon, until its last one started. A request without
+    two kernels gives no interval."""
     intervals = []
     for request in requests:
         starts = [start for start in kernel_starts if request.begun_ns <= start < request.done_ns]
-        if len(starts) >= 2 and starts[0] + settle_ns < starts[-1]:
-            intervals.append((starts[0] + settle_ns, starts[-1]))
+        if len(starts) < 2:
+            continue
+        begin = min(starts[0] + settle_ns, request.begun_ns + wait_ns)
+        if begin < starts[-1]:
+            intervals.append((begin, starts[-1]))
     return intervals
 
 
