@@ -83,7 +83,7 @@ class Benefit {
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   // In the long run far fewer than 1 % of its bursts are in such blocks, or behind one.
   static constexpr double kSparedPart = 500;
-  static constexpr double kCheap = 0.05;
+  static constexpr double kCheap = 0.03;
   // Of the time in which others have work. kHeldWide stays in force until it is twice as much.
   static constexpr float kOftenSeveral = 0.25F;
   static constexpr double kDeadlineReserve = 0.1;
