@@ -247,7 +247,7 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool at_an_edge =
       memory.burst_ns == 0 ? memory.request_ns == 0 || in_long_request : memory.burst_ns >= kLongestBlockNs;
   return Measures() && memory.place == 0 && memory.contended && at_an_edge && now_ns_ >= memory.next_trial_ns &&
-         memory.spared_ns == 0 && CheapestOf(memory) != Mode::kHeld;
+         (memory.spared_ns == 0 || memory.unspared < kUnsparedPairs) && CheapestOf(memory) != Mode::kHeld;
 }
 
 void Benefit::Begin(BenefitMemory& memory) const {
@@ -406,6 +406,10 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                                                      : WholeRatio(held, other));
   const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
   if (memory.trial > memory.settled && IsLowerBound(typical)) {
+    if (memory.unspared < kUnsparedPairs) {
+      ++memory.unspared;
+      memory.spared_ns = 0;
+    }
     // A block that ends within a burst has delayed all of it.
     const double burst = static_cast<double>(held.launches) / std::max<std::uint16_t>(held.bursts, 1);
     const double delayed_ns = static_cast<double>(pace_ns) * std::max(static_cast<double>(other.launches), burst);
@@ -537,6 +541,7 @@ bool Benefit::Change(BenefitMemory& memory, Mode mode) const {
 }
 
 void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
+  memory.unspared = kUnsparedPairs;
   const bool changes = mode != memory.settled;
   if (!Change(memory, mode)) {
     memory.next_trial_ns = memory.changed_ns + kDwellNs;
@@ -581,7 +586,9 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {
-  if (!IsSettled(*benefit)) benefit.Use().settled = answer;
+  if (IsSettled(*benefit)) return;
+  benefit.Use().settled = answer;
+  benefit.Use().unspared = Benefit::kUnsparedPairs;
 }
 
 bool IsSettled(const BenefitMemory& memory) {

@@ -32,7 +32,8 @@
 //     kShortestWaitNs, and after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - Few requests are delayed by trials. After a pair in a mode that costs others less than the answer and is clearly
 //     slower, the group works kSparedPart times as long undisturbed as that block's launches, or all of a burst's, take
-//     while held; the less, the longer others would be held, since they lose meanwhile.
+//     while held; the less, the longer others would be held, since they lose meanwhile. In the first
+//     search kUnsparedPairs follow one another, unless the answer from before is known: the group has just started.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
@@ -83,6 +84,8 @@ class Benefit {
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   // In the long run far fewer than 1 % of its bursts are in such blocks, or behind one.
   static constexpr double kSparedPart = 500;
+  // Enough for a first search.
+  static constexpr std::uint8_t kUnsparedPairs = 8;
   static constexpr double kCheap = 0.03;
   // Of the time in which others have work. kHeldWide stays in force until it is twice as much.
   static constexpr float kOftenSeveral = 0.25F;
