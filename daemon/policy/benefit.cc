@@ -15,8 +15,10 @@ using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
 using Comparison = BenefitMemory::Comparison;
 
-// A block ends after kFewestBursts and kShortestBlockNs, with a request after kManyBursts, or after kLongestBlockNs.
+// A block ends after kFewestBursts and kShortestBlockNs, with a request after kManyBursts, or kSlowBursts that are
+// slower by kClearFactor, or after kLongestBlockNs.
 constexpr std::uint16_t kFewestBursts = 2;
+constexpr std::uint16_t kSlowBursts = 3;
 constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
 constexpr std::uint16_t kManyBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
@@ -108,14 +110,25 @@ std::uint64_t RequestEndsAt(const BenefitMemory& memory) {
   return memory.idle_since_ns + memory.pause_credit_ns;
 }
 
-// The ComparedNs from which the block, with its launches so far, is clearly slower; infinite: not known yet, or its
-// deadline is met.
-double ClearlySlowerAt(const BenefitMemory& memory) {
+// What the block's launches so far would take while others are held; infinite: not known yet, or its deadline is met.
+double ExpectedNs(const BenefitMemory& memory) {
   const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
   if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
     return std::numeric_limits<double>::infinity();
-  const double expected = static_cast<double>(memory.held_ns) * static_cast<double>(memory.block.launches);
+  return static_cast<double>(memory.held_ns) * static_cast<double>(memory.block.launches);
+}
+
+// The ComparedNs from which the block is clearly slower.
+double ClearlySlowerAt(const BenefitMemory& memory) {
+  const double expected = ExpectedNs(memory);
   return std::max(expected * kClearFactor, expected + kClearNs);
+}
+
+// The block ends with the present request.
+bool IsLastRequest(const BenefitMemory& memory) {
+  const std::uint16_t bursts = memory.block.bursts;
+  if (bursts >= kManyBursts) return true;
+  return bursts >= kSlowBursts && ComparedNs(memory) > kClearFactor * ExpectedNs(memory);
 }
 
 // Unless clearly slower, a block ends between bursts or in a long one: within a short one, launches are made whose work
@@ -125,7 +138,7 @@ bool IsOver(const BenefitMemory& memory, bool busy, std::uint64_t now_ns) {
   if (ComparedNs(memory) > ClearlySlowerAt(memory)) return true;
   if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
   return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) ||
-         (block.bursts >= kManyBursts && now_ns > RequestEndsAt(memory)) || block.busy_ns >= kLongestBlockNs;
+         (IsLastRequest(memory) && now_ns > RequestEndsAt(memory)) || block.busy_ns >= kLongestBlockNs;
 }
 
 std::uint64_t AheadNs(Mode mode) {
@@ -557,7 +570,7 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
     next_decision_ns = std::min(next_decision_ns, std::max(ShutUntilNs(memory), LingersUntilNs(memory.waits)));
   }
-  if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && memory.block.bursts >= kManyBursts) {
+  if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && IsLastRequest(memory)) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
   }
   if (!Measures() || !open || !memory.contended) return;

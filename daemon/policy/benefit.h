@@ -32,11 +32,11 @@
 //     kShortestWaitNs, and after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - Few requests are delayed by trials. After a pair in a mode that costs others less than the answer and is clearly
 //     slower, the group works kSparedPart times as long undisturbed as that block's launches, or all of a burst's, take
-//     while held; the less, the longer others would be held, since they lose meanwhile. In the first
-//     search kUnsparedPairs follow one another, unless the answer from before is known: the group has just started.
+//     while held; the less, the longer others would be held, since they lose meanwhile. In the first search
+//     kUnsparedPairs follow one another, unless the answer from before is known: the group has just started.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
-//   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
-//     answer.
+//   - Another block ends, even within a burst, once it is clearly slower than the last held one. So it does with a
+//     request after a few short bursts that are. Two such pairs are an answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
 //     it as well, everything is measured again.
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
