@@ -44,11 +44,8 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
 }
 
 void Arbiter::NoteBenefits() {
-  if (!holders_.Measures()) return;
-  for (const Place& place : order_) {
-    const GroupView& view = groups_[place.group];
-    holders_.Note(place.group, view.busy && view.blocked == Why::kOpen);
-  }
+  for (const std::uint32_t group : holders_.Observed())
+    holders_.Note(group, groups_[group].busy && groups_[group].blocked == Why::kOpen);
 }
 
 void Arbiter::FinishShares() {

@@ -334,8 +334,6 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
     memory.next_trial_ns += passed;
   }
-  // Until Note says so: a group that has just become idle may not be asked for.
-  memory.open = false;
   if (memory.others_work && !tries) memory.others_ns += passed;
   if (memory.several_work && !tries) memory.several_ns += passed;
   if (memory.others_ns >= kCostNs) {

@@ -97,7 +97,6 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 }
 
 void Holders::Note(std::uint32_t group, bool open) {
-  if (!IsObserved(group)) return;
   BenefitMemory& memory = MemoryOf(group);
   if (forced_[group] != 0) memory.contended = false;
   BenefitOf(group).Note(memory, open, decision_->next_decision_ns);

@@ -38,7 +38,7 @@ class Holders {
   // Whether its benefit is measured: never that of a strict group.
   bool Measures(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
 
-  // After admission, for each present group. `open`: busy and not held itself.
+  // After admission, for each of them. `open`: busy and not held itself.
   void Note(std::uint32_t group, bool open);
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "daemon/policy/benefit.h"
 
@@ -39,17 +40,17 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
         "whenever it is busy would make it {} faster, and beside them {}",
         part, Slower(memory, memory.settled), slower);
   }
+  const std::string_view how =
+      *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them";
   if (!policy::IsSettled(memory)) {
     const std::uint32_t pairs = memory.Of(*compared).pairs;
     return fmt::format(
-        "it holds those below it; whether that helps is being measured: {} it was {} slower ({} comparison{})",
-        *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them",
+        "it holds those below it; whether that helps is being measured: {} it was {} slower ({} comparison{})", how,
         Slower(memory, *compared), pairs, pairs == 1 ? "" : "s");
   }
   const std::string holds = "it holds those below it, " + part;
-  if (*compared != Mode::kHeldWide) return fmt::format("{}: beside them {}", holds, slower);
-  if (memory.settled != Mode::kHeldWide)
-    return fmt::format("{}: with more of theirs in flight when it begins {}", holds, slower);
+  if (*compared != Mode::kHeldWide || memory.settled != Mode::kHeldWide)
+    return fmt::format("{}: {} {}", holds, how, slower);
   return fmt::format("{}; what they have in flight when it begins makes it {} slower", holds,
                      Slower(memory, Mode::kHeldWide));
 }
