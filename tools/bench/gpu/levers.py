@@ -12,7 +12,7 @@ import figures
 from beside import mps_server
 from bench import Bench
 from figures import DECIDED, EQUALS
-from rig import Rig
+from rig import Rig, cores_of
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
@@ -86,14 +86,14 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
     for rig in rigs.values():
         rig.wait_ready()
 
-    def stretch(way: str, scenario: Scenario, seconds: float) -> Dict[str, dict]:
+    def stretch(way: str, scenario: Scenario, seconds: float, cores: Dict[str, int]) -> Dict[str, dict]:
         loads = {asked.program: asked.load for asked in scenario.asked}
         place = "levers" if way in levers else DECIDED if way == EQUALS else way
         if way in levers:
             rigs[place].daemon.ask("policy", "set", *levers[way])
         those = [tenants[place][name] for name in [*loads, *scenario.background]]
         with equals(scenario, rigs[place]) if way == EQUALS else nullcontext():
-            return rigs[place].stretch(those, seconds, loads)
+            return rigs[place].stretch(those, seconds, loads, cores=cores)
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
@@ -103,12 +103,15 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         ways = [*unscheduled, *levers, EQUALS, DECIDED]
         modes: Counter = Counter()  # at the end of each stretch: asking during one takes cores from the programs
         rounds: List[Dict[str, dict]] = []
-        learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S), lambda: decided(rigs[DECIDED], scenario))
+        names = [*(asked.program for asked in scenario.asked), *scenario.background]
+        learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S, cores_of(names, 0)), lambda: decided(rigs[DECIDED], scenario))
         for number in range(-1, bench.options.lever_rounds):
-            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
+            cores = cores_of(names, number)
+            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load},
+                                                       cores=cores)}
             for way in ways if number % 2 == 0 else ways[::-1]:
                 # In the first round the programs warm up.
-                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0)
+                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0, cores)
                 if way == DECIDED and number >= 0:
                     benefit = decided(rigs[DECIDED], scenario)[high]["benefit"]
                     modes.update([benefit["mode"]] if benefit else [])

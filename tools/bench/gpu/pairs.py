@@ -10,7 +10,7 @@ from typing import Dict, List, Optional
 import figures
 from beside import mps_server
 from bench import Bench
-from rig import Rig
+from rig import Rig, cores_of
 from scenarios import LOW, SCENARIOS, programs_of
 
 STRETCH_S = 3.0
@@ -31,9 +31,10 @@ def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, 
         rounds: List[Dict[str, dict]] = []
         for number in range(-1, bench.options.rounds):
             ways = list(rigs) if number % 2 == 0 else list(rigs)[::-1]
-            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, loads)}
+            cores = cores_of(names, number)
+            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, loads, cores=cores)}
             for way in ways:
-                answers[way] = rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads)
+                answers[way] = rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads, cores=cores)
             if number >= 0:  # the first round warms up
                 rounds.append(answers)
         bench.note(f"pairs {substrate} {scenario.name}", figures.by_turns(rounds, high))

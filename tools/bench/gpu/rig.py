@@ -21,6 +21,13 @@ START_LIMIT_S = 180.0  # PyTorch's first start on a cold file system takes 30; 3
 TRACE_LEAD_S = 6.0  # CUPTI's start
 
 
+def cores_of(names: Sequence[str], turn: int) -> Dict[str, int]:
+    """By tenant, the core on which it begins a stretch. A virtual machine's cores differ in speed by half, and a thread
+    stays on the one that it ran on last: ways with processes of their own are only compared if they begin on the same."""
+    cores = sorted(os.sched_getaffinity(0))
+    return {name: cores[(place * len(cores) // len(names) + turn) % len(cores)] for place, name in enumerate(names)}
+
+
 @dataclass
 class Tenant:
     program: Program
@@ -78,18 +85,19 @@ class Rig:
                 tenant.ready_s = tenant.answer(START_LIMIT_S)["ready_s"]
 
     def stretch(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
-                trace: bool = False) -> Dict[str, dict]:
-        """Has the tenants work at the same time; returns their answers by name. `loads`: by name, if not the default."""
-        return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace))
+                trace: bool = False, cores: Optional[Dict[str, int]] = None) -> Dict[str, dict]:
+        """Has the tenants work at the same time; returns their answers by name. `loads`: by name, if not the default.
+        `cores`: of cores_of(); else they begin where they are."""
+        return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace, cores))
 
     def begin(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
-              trace: bool = False) -> int:
+              trace: bool = False, cores: Optional[Dict[str, int]] = None) -> int:
         """Begins a stretch, so that the caller can act during it; returns its start (monotonic, ns)."""
         start = time.monotonic_ns() + int(1e9 * (TRACE_LEAD_S if trace else 0.2))
         for tenant in tenants:
             load = (loads or {}).get(tenant.name, Load())
             tenant.send({"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": load.rate,
-                         "arrivals": load.arrivals, "seed": 1, "trace": trace})
+                         "arrivals": load.arrivals, "seed": 1, "trace": trace, "core": (cores or {}).get(tenant.name)})
         return start
 
     def finish(self, tenants: Sequence[Tenant], seconds: float, start: int) -> Dict[str, dict]:

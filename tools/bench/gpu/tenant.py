@@ -17,7 +17,8 @@ usage: tenant.py KIND MODEL
 
 Commands come on standard input, answers go to standard output, one line of JSON each. The first answer means that
 the tenant is warm, and has the SHA-256 of the model's output on a fixed input. Then each command is a stretch of time:
-  {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread", "poisson" or "periodic", "seed": N, "trace": bool}
+  {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread", "poisson" or "periodic", "seed": N, "trace": bool,
+   "core": N or null, where its threads begin}
 (times of CLOCK_MONOTONIC), and the answer what was done in it. With TENANT_STREAM_PRIORITY in the environment the work is on
 a stream of that priority. Outside its stretches a tenant does nothing. It ends at the end of input.
 """
@@ -26,6 +27,7 @@ import contextlib
 import json
 import os
 import sys
+import threading
 import time
 
 import arrivals
@@ -76,6 +78,27 @@ def endless(work, command):
     return {"ends_ns": [command["start_ns"] + (ended - command["start_ns"]) * (number + 1) // count for number in range(count)]}
 
 
+WORKS = {"loop": batches, "stranger": batches, "train": batches, "language": batches, "distributed": batches, "endless": endless}
+STEP_S = 0.1
+
+
+def put_threads_on(cores):
+    for thread in map(int, os.listdir("/proc/self/task")):
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(thread, cores)
+
+
+def begin_on(core, free_at_ns):
+    """A thread then stays there while the core has nothing else to do. One that sleeps moves when it next runs."""
+    usual = os.sched_getaffinity(0)
+    put_threads_on({core})
+    left_s = (free_at_ns - time.monotonic_ns()) / 1e9
+    if left_s <= 0:
+        put_threads_on(usual)
+    else:
+        threading.Timer(left_s, put_threads_on, [usual]).start()
+
+
 def recording():
     import recorder
 
@@ -83,13 +106,16 @@ def recording():
 
 
 def obey(kind, work, command):
+    if command.get("core") is not None:
+        # Autograd's thread runs in the first step. Where latencies count, no thread waits for another's core.
+        begin_on(command["core"], command["start_ns"] + int(STEP_S * 1e9) if kind in WORKS else 0)
     with recording() if command.get("trace") else contextlib.nullcontext() as record:
         time.sleep(max(0.0, (command["start_ns"] - time.monotonic_ns()) / 1e9))
         tokens = {name: getattr(work, name) for name in ("token_ms", "first_ms", "wait_ms") if hasattr(work, name)}
         for times in tokens.values():
             times.clear()
         cpu, began = time.process_time(), time.monotonic()
-        answer = {"loop": batches, "stranger": batches, "train": batches, "language": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
+        answer = WORKS.get(kind, requests)(work, command)
         answer["cores"] = (time.process_time() - cpu) / (time.monotonic() - began)
     if record is not None:
         answer["kernels"] = record.kernels
