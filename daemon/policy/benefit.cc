@@ -233,10 +233,19 @@ bool Benefit::Relearn(BenefitMemory& memory) const {
   const bool is_same = memory.Of(kCheapest).is_known && memory.settled == memory.relearnt_from;
   memory.relearn_wait_ns = is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
   memory.relearnt_from = memory.settled;
+  memory.is_put_off = false;
   Forget(memory);
   memory.place = 0;
   memory.relearnt_ns = memory.next_trial_ns = now_ns_;
   return true;
+}
+
+// It is a first search again: what trials cost the other work, as while the program started, is no reason to put it
+// off.
+void Benefit::RelearnOtherWork(BenefitMemory& memory) const {
+  if (!Relearn(memory)) return;
+  memory.spared_ns = 0;
+  memory.unspared = 0;
 }
 
 void Benefit::Forget(BenefitMemory& memory) {
@@ -249,7 +258,7 @@ void Benefit::NotePace(BenefitMemory& memory) const {
   if (memory.paced_ns < kPacedNs) return;
   if (memory.paced_launches != 0) {
     const float pace_ns = static_cast<float>(memory.paced_ns) / static_cast<float>(memory.paced_launches);
-    if (IsOtherWork(memory.answer_pace_ns, pace_ns)) Relearn(memory);
+    if (IsOtherWork(memory.answer_pace_ns, pace_ns)) RelearnOtherWork(memory);
     if (memory.answer_pace_ns == 0) memory.answer_pace_ns = pace_ns;
   }
   memory.paced_ns = memory.paced_launches = 0;
@@ -341,11 +350,12 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.several = Part(memory.several_ns, memory.others_ns);
     memory.others_ns = memory.several_ns = memory.contended_ns = 0;
     // The wait for the next trial may have become long while others were not worth one, or before the tolerance, which
-    // follows this, became less than what the answer costs.
+    // follows this, became less than what the answer costs; or an answer was put off, and may come into force now.
     const bool is_new = memory.longest >= kCheap && !memory.Of(kCheapest).is_known;
     const bool is_wrong =
         now_ns_ - memory.changed_ns >= kRelearnNs && VerdictOf(memory, memory.settled) == Verdict::kSlower;
-    if ((is_new || is_wrong) && memory.next_trial_ns != kNever)
+    const bool is_late = memory.is_put_off && now_ns_ - memory.changed_ns >= kDwellNs;
+    if ((is_new || is_wrong || is_late) && memory.next_trial_ns != kNever)
       memory.next_trial_ns = std::min(memory.next_trial_ns, now_ns_);
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
@@ -416,6 +426,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                              : reports_waits         ? WaitsRatio(held, other)
                                                      : WholeRatio(held, other));
   const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
+  if (IsOtherWork(memory.known_pace_ns, pace_ns)) RelearnOtherWork(memory);
   if (memory.trial > memory.settled && IsLowerBound(typical)) {
     if (memory.unspared < kUnsparedPairs) {
       ++memory.unspared;
@@ -426,7 +437,6 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     const double delayed_ns = static_cast<double>(pace_ns) * std::max(static_cast<double>(other.launches), burst);
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
-  if (IsOtherWork(memory.known_pace_ns, pace_ns)) Relearn(memory);
   Comparison& known = memory.Of(memory.trial);
   // A surprise: the program has changed, and what is known no longer counts.
   const double tolerance = ToleranceOf(memory, memory.trial);
@@ -554,7 +564,8 @@ bool Benefit::Change(BenefitMemory& memory, Mode mode) const {
 void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   memory.unspared = kUnsparedPairs;
   const bool changes = mode != memory.settled;
-  if (!Change(memory, mode)) {
+  memory.is_put_off = !Change(memory, mode);
+  if (memory.is_put_off) {
     memory.next_trial_ns = memory.changed_ns + kDwellNs;
     return;
   }

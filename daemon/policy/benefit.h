@@ -32,8 +32,9 @@
 //     kShortestWaitNs, and after twice as long each time the answer stays the same, up to kLongestWaitNs.
 //   - Few requests are delayed by trials. After a pair in a mode that costs others less than the answer and is clearly
 //     slower, the group works kSparedPart times as long undisturbed as that block's launches, or all of a burst's, take
-//     while held; the less, the longer others would be held, since they lose meanwhile. In the first search
-//     kUnsparedPairs follow one another, unless the answer from before is known: the group has just started.
+//     while held; the less, the longer others would be held, since they lose meanwhile. In the first search, and in
+//     that for other work, kUnsparedPairs follow one another, unless the answer from before is known: the group has
+//     just started.
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. So it does with a
 //     request after a few short bursts that are. Two such pairs are an answer.
@@ -57,8 +58,9 @@
 //     answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
 //     part of that time.
-//   - The answer changes at most once in kDwellNs. A mode is taken if it is slower by no more than the tolerance, and
-//     left once it is slower than that by more than chance explains.
+//   - The answer changes at most once in kDwellNs; if another is known sooner, a pair is due when that time is over. A
+//     mode is taken if it is slower by no more than the tolerance, and left once it is slower than that by more than
+//     chance explains.
 //
 // By lying about its launches a client decides only whether others are held for itself. Thread rule: pure functions.
 #pragma once
@@ -141,6 +143,7 @@ class Benefit {
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   static void UseAnswer(BenefitMemory& memory);
   bool Relearn(BenefitMemory& memory) const;
+  void RelearnOtherWork(BenefitMemory& memory) const;
   static void Forget(BenefitMemory& memory);
   void NotePace(BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;

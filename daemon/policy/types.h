@@ -183,6 +183,7 @@ struct BenefitMemory {
   Mode trial = Mode::kFree;    // what the current or last pair compares with kHeld
   std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // 1: the last pair contradicted what is known
+  bool is_put_off = false;     // the search has ended, but the answer had just changed
   std::uint8_t unspared = 0;   // pairs of the first search that delayed it much; the next may follow at once
   // How the time until the next decision counts.
   bool open = false;          // busy, and not held itself

@@ -359,6 +359,35 @@ TEST_CASE("what was measured while a program started does not last") {
   }
 }
 
+TEST_CASE("what a program went through while it started does not put off its answer") {
+  // Its first work, which others delay: few launches for which its host waits, or long kernels one after the other.
+  // Then requests of 7 ms, twenty a second, which they do not delay.
+  const Behaviour starts[] = {
+      {.launches = 2,
+       .held_us = 100,
+       .waits_held_us = 25'000,
+       .waits_beside_us = 60'000,
+       .waits_then_held_us = 60'000,
+       .pause_us = 60'000},
+      {.launches = 1, .held_us = 12'000, .beside_us = 40'000, .pause_us = 30},
+  };
+  const Behaviour requests{.launches = 333, .held_us = 21, .beside_us = 21, .pause_us = 43'000};
+  for (const Behaviour& start : starts) {
+    for (const double start_s : {1.0, 2.0, 4.0, 8.0}) {
+      INFO(start.launches << " launches, " << start_s << " s");
+      std::uint32_t right = 0;
+      for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+        Pair pair(5, seed);
+        pair.Run(start, start_s);
+        pair.Rest(5);
+        pair.Run(requests, 20);
+        right += pair.Settled() == Mode::kFree ? 1u : 0u;
+      }
+      CHECK(20 * right >= 19 * Seeds(10));
+    }
+  }
+}
+
 TEST_CASE("a program whose work is of several kinds is not measured anew all the time") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     Pair pair(5, seed);
