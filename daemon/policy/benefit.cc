@@ -1,7 +1,6 @@
 #include "daemon/policy/benefit.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -41,26 +40,6 @@ constexpr std::uint64_t kPausePart = 4;
 constexpr std::uint64_t kUsualPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
-
-constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mode::kBeside,
-                                  Mode::kWaitsWide,   Mode::kWaitsWider,     Mode::kWaitsMedium,
-                                  Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
-
-// Whether the mode would differ from held, and by enough (benefit.h).
-bool IsOfUse(const BenefitMemory& memory, Mode mode) {
-  if (mode == Mode::kHeldWide)
-    return memory.several < Benefit::kOftenSeveral * (memory.settled == Mode::kHeldWide ? 2 : 1);
-  if (memory.longest < Benefit::kCheap && HoldsThroughout(memory.settled)) return false;
-  return IsBeside(mode) ||
-         (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
-}
-
-// Of the modes that are of use; kHeld: there is none.
-Mode CheapestOf(const BenefitMemory& memory) {
-  const auto* const found = std::find_if(std::begin(kFromCheapest), std::end(kFromCheapest),
-                                         [&](Mode mode) { return IsOfUse(memory, mode); });
-  return found == std::end(kFromCheapest) ? Mode::kHeld : *found;
-}
 
 // Whether two paces in one mode are of different work.
 bool IsOtherWork(float known_ns, float pace_ns) {
@@ -151,11 +130,6 @@ std::uint64_t ShutUntilNs(const BenefitMemory& memory) {
   return since_ns == 0 ? 0 : since_ns + Benefit::kMostAhead * AheadNs(memory.mode);
 }
 
-// The standard error of the mean of `pairs` values; infinite for fewer than two.
-double Error(double variance, std::uint32_t pairs) {
-  return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
-}
-
 float Part(std::uint64_t ns, std::uint64_t of_ns) {
   return static_cast<float>(static_cast<double>(ns) / static_cast<double>(of_ns));
 }
@@ -168,13 +142,6 @@ float Clip(double ratio) {
 
 Benefit::Benefit(std::uint32_t tolerance_percent, std::uint32_t linger_us, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), linger_ns_(linger_us * kNsPerUs), now_ns_(now_ns) {}
-
-double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
-  if (mode == Mode::kHeldWide) return std::log1p(tolerance_percent_ / 100.0);
-  const std::uint32_t others = std::min({memory.others.count, memory.known_with.count, kMaxOthers});
-  const double held = memory.longest == 0 ? 1 : memory.longest;
-  return std::log1p(std::min(tolerance_percent_ / 100.0 * std::max(others * held, 1.0), held));
-}
 
 bool Benefit::IsLowerBound(double ratio) {
   return ratio > 0.9 * kMaxRatio;
@@ -467,113 +434,6 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   Conclude(memory, is_surprise);
 }
 
-// By the whole time, whatever the client reports about waits.
-bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
-  return known.whole_pairs >= kFewestWholePairs &&
-         known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
-}
-
-Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
-  if (mode == Mode::kHeld) return Verdict::kFine;  // the others are compared with it
-  const Comparison& known = memory.Of(mode);
-  const double tolerance = ToleranceOf(memory, mode);
-  if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
-  const double error = Error(known.typical_variance, known.pairs);
-  // Two errors, since few pairs make up the tail.
-  const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
-  if (!known.is_known && known.pairs < kPairs) {
-    if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance || least_tail > tolerance) return Verdict::kSlower;
-    const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
-    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tolerance && is_whole_known;
-    return is_fine ? Verdict::kFine : Verdict::kUnknown;
-  }
-  const bool is_in_force = memory.settled >= mode;
-  const double least = known.typical - (is_in_force ? error : 0);
-  return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
-}
-
-// The cheapest mode known to be good enough.
-Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
-  for (const Mode mode : kFromCheapest)
-    if (IsOfUse(memory, mode) && VerdictOf(memory, mode) == Verdict::kFine) return mode;
-  return Mode::kHeld;
-}
-
-// The mode to try beside the answer: first the cheapest, then the middle one of the unknown between the dearest that is
-// too slow and the answer, at last the next cheaper.
-Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
-  const Mode cheapest = CheapestOf(memory);
-  if (cheapest <= answer || VerdictOf(memory, cheapest) == Verdict::kUnknown) return cheapest;
-  std::array<Mode, BenefitMemory::kModes> between;
-  std::size_t count = 0;
-  Mode cheaper = cheapest;
-  for (const Mode mode : kFromCheapest) {
-    if (mode <= answer || mode == Mode::kHeldWide) break;
-    if (!IsOfUse(memory, mode)) continue;
-    if (VerdictOf(memory, mode) == Verdict::kUnknown) {
-      between[count++] = mode;
-    } else {
-      count = 0;  // it is too slow, and cheaper ones are no faster
-    }
-    cheaper = mode;
-  }
-  if (count != 0) return between[(count - 1) / 2];
-  const bool wide_is_left = answer < Mode::kHeldWide && IsOfUse(memory, Mode::kHeldWide) &&
-                            VerdictOf(memory, Mode::kHeldWide) == Verdict::kUnknown;
-  return wide_is_left ? Mode::kHeldWide : cheaper;
-}
-
-// The candidate until it is known; then candidate, answer and cheapest in rotation. The cheapest shows best that a
-// program has changed. An answer that was not measured yet comes first: it is in force, and if it is wrong, it costs
-// the group something until that is known.
-Mode Benefit::NextTrial(const BenefitMemory& memory) const {
-  if (IsOfUse(memory, memory.settled) && VerdictOf(memory, memory.settled) == Verdict::kUnknown) return memory.settled;
-  const Mode answer = AnswerOf(memory);
-  const Mode candidate = CandidateOf(memory, answer);
-  if (VerdictOf(memory, candidate) == Verdict::kUnknown) return candidate;
-  if (memory.trial == candidate && answer != Mode::kHeld) return answer;
-  const Mode cheapest = CheapestOf(memory);
-  return memory.trial == cheapest ? candidate : cheapest;
-}
-
-// After a surprise only the last pair is known.
-void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
-  const Mode answer = AnswerOf(memory);
-  const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
-  const bool is_wrong =
-      answer < memory.settled && (is_surprise || VerdictOf(memory, memory.settled) == Verdict::kSlower);
-  if (!goes_on || is_wrong) {
-    Settle(memory, answer);
-  } else if (answer > memory.settled) {
-    Change(memory, answer);
-  }
-  if (goes_on) memory.next_trial_ns = now_ns_;
-}
-
-bool Benefit::Change(BenefitMemory& memory, Mode mode) const {
-  if (mode == memory.settled) return true;
-  if (memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) return false;
-  memory.changed_ns = now_ns_;
-  memory.settled = mode;
-  memory.answer_pace_ns = 0;
-  memory.paced_ns = memory.paced_launches = 0;
-  return true;
-}
-
-void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
-  memory.unspared = kUnsparedPairs;
-  const bool changes = mode != memory.settled;
-  memory.is_put_off = !Change(memory, mode);
-  if (memory.is_put_off) {
-    memory.next_trial_ns = memory.changed_ns + kDwellNs;
-    return;
-  }
-  memory.wait_ns =
-      changes || memory.wait_ns == 0 ? kFirstWaitNs : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
-  memory.next_trial_ns = now_ns_ + memory.wait_ns;
-}
-
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
   memory.open = open;
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
@@ -611,16 +471,6 @@ void Recall(BenefitSlot& benefit, Mode answer) {
   if (IsSettled(*benefit)) return;
   benefit.Use().settled = answer;
   benefit.Use().unspared = Benefit::kUnsparedPairs;
-}
-
-bool IsSettled(const BenefitMemory& memory) {
-  return memory.wait_ns != 0 || (MostTelling(memory) && CheapestOf(memory) == Mode::kHeld);
-}
-
-std::optional<Mode> MostTelling(const BenefitMemory& memory) {
-  for (const Mode mode : {kCheapest, Mode::kHeldWide})
-    if (memory.Of(mode).pairs != 0) return mode;
-  return std::nullopt;
 }
 
 double SlowerPercent(float ratio) {

@@ -106,6 +106,8 @@ class Benefit {
   static constexpr double kSureErrors = 3;
 
   Benefit() = default;
+  // Of the modes that are of use for the group; kHeld: there is none.
+  static BenefitMemory::Mode CheapestOf(const BenefitMemory& memory);
   // Whether this average is only a lower bound: a clearly slower block ends before it shows how slow it is.
   static bool IsLowerBound(double ratio);
   // `tolerance_percent`: how much slower the group may be beside one other; 0: others are always held. `linger_us`:
@@ -149,7 +151,9 @@ class Benefit {
   void EndBlock(BenefitMemory& memory) const;
   void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;
+  // benefit_search.cc
   enum class Verdict { kUnknown, kFine, kSlower };
+  static bool IsOfUse(const BenefitMemory& memory, Mode mode);
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;
