@@ -6,6 +6,8 @@ import math
 import os
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 from typing import Dict, List, Optional
@@ -20,12 +22,13 @@ import host_waits  # noqa: E402
 import lever_goals  # noqa: E402
 import levers  # noqa: E402
 import report  # noqa: E402
+import rig  # noqa: E402
 import scenarios  # noqa: E402
 import tenant  # noqa: E402
 import tradeoff  # noqa: E402
 from benchlib.figures import quantile  # noqa: E402
 
-__all__ = ["HostWaits", "Requests", "Answers", "OneHostSpeed", "Levers", "LeverGoals", "NeverBehind", "Tradeoff"]
+__all__ = ["HostWaits", "Requests", "Cores", "Answers", "OneHostSpeed", "Levers", "LeverGoals", "NeverBehind", "Tradeoff"]
 
 MS = 1_000_000
 
@@ -129,6 +132,25 @@ class Requests(unittest.TestCase):
 
     def test_back_to_back_none_is(self) -> None:
         self.assertEqual(self.answer(0.01, rate=0)["queued_ms"], [0.0] * 10)
+
+
+class Cores(unittest.TestCase):
+    def test_programs_begin_apart_and_elsewhere_in_each_turn(self) -> None:
+        with mock.patch.object(rig.os, "sched_getaffinity", lambda _: {3, 1, 2, 0}):
+            self.assertEqual(rig.cores_of(["chat", "loop"], 0), {"chat": 0, "loop": 2})
+            self.assertEqual(rig.cores_of(["chat", "loop"], 3), {"chat": 3, "loop": 1})
+            self.assertEqual(rig.cores_of(["chat", "loop"], -1), {"chat": 3, "loop": 1})
+            self.assertEqual(set(rig.cores_of(list("abcde"), 0).values()), {0, 1, 2, 3})
+
+    def test_threads_begin_on_the_core_and_are_free_again(self) -> None:
+        usual = os.sched_getaffinity(0)
+        tenant.begin_on(max(usual), time.monotonic_ns() + 100 * MS)
+        self.assertEqual(os.sched_getaffinity(0), {max(usual)})
+        for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
+            timer.join()
+        self.assertEqual(os.sched_getaffinity(0), usual)
+        tenant.begin_on(max(usual), 0)
+        self.assertEqual(os.sched_getaffinity(0), usual)
 
 
 class Answers(unittest.TestCase):

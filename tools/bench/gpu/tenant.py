@@ -91,7 +91,7 @@ def endless(work, command):
 
 
 WORKS = {"loop": batches, "stranger": batches, "train": batches, "language": batches, "distributed": batches, "endless": endless}
-STEP_S = 0.1
+STEP_S = 0.1  # of a loop, in which each of its threads runs
 
 
 def put_threads_on(cores):
