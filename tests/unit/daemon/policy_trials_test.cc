@@ -172,6 +172,24 @@ TEST_CASE("once a first search is over, trials delay fewer than one request in a
   }
 }
 
+TEST_CASE("trials of a program whose work changes again and again delay few of its requests, too") {
+  for (const double phase_s : {12.0, 60.0}) {
+    for (const std::uint64_t pause_us : {14'000, 25'000}) {
+      const Behaviour kinds[] = {{.launches = 3, .held_us = 1200, .beside_us = 12'000, .pause_us = pause_us},
+                                 {.launches = 3, .held_us = 300, .beside_us = 3000, .pause_us = pause_us}};
+      for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+        INFO(phase_s << " s, " << pause_us << " us, seed " << seed);
+        Pair pair(5, seed);
+        pair.Run(kinds[1], 30);
+        pair.ForgetTimes();
+        for (int phase = 0; phase < 240 / phase_s; ++phase)
+          pair.Run(kinds[phase % 2], phase_s);
+        CHECK(pair.DelayedPart() < 0.01);
+      }
+    }
+  }
+}
+
 TEST_CASE("a block counts all launches of its first burst, and nothing of a burst that was cut short") {
   BenefitMemory memory;
   memory.longest = 1;
