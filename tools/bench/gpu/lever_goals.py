@@ -81,21 +81,24 @@ def verdict(holds: bool) -> str:
     return "met" if holds else "MISSED"
 
 
+def both_verdicts(as_measured: bool, at_one_speed: bool) -> str:
+    if as_measured == at_one_speed:
+        return verdict(as_measured)
+    return f"{verdict(as_measured)} as measured, {verdict(at_one_speed)} at one host speed"
+
+
 def latency_line(what: str, raw: float, same_host: Optional[float], limit: float) -> str:
-    as_measured = verdict(raw <= limit)
     if same_host is None:
-        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {as_measured}"
-    at_one_speed = verdict(same_host <= limit)
-    words = as_measured if as_measured == at_one_speed else f"{as_measured} as measured, {at_one_speed} at one host speed"
+        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {verdict(raw <= limit)}"
+    words = both_verdicts(raw <= limit, same_host <= limit)
     return f"{what} {raw:.3f} as measured, {same_host:.3f} at one host speed, limit {limit:g}: {words}"
 
 
 def others_line(what: str, value: float, limit: float, same_host: float = math.nan) -> str:
     """`same_host`: at one host speed; NaN: not known."""
-    as_measured, at_one_speed = verdict(value >= limit), verdict(same_host >= limit)
     if math.isnan(same_host):
-        return f"{what} {100 * value:.1f} %, limit {100 * limit:g} %: {as_measured}"
-    words = as_measured if as_measured == at_one_speed else f"{as_measured} as measured, {at_one_speed} at one host speed"
+        return f"{what} {100 * value:.1f} %, limit {100 * limit:g} %: {verdict(value >= limit)}"
+    words = both_verdicts(value >= limit, same_host >= limit)
     return f"{what} {100 * value:.1f} %, at one host speed {100 * same_host:.1f} %, limit {100 * limit:g} %: {words}"
 
 

@@ -22,8 +22,8 @@ TRACE_LEAD_S = 6.0  # CUPTI's start
 
 
 def cores_of(names: Sequence[str], turn: int) -> Dict[str, int]:
-    """By tenant, the core on which it begins a stretch. A virtual machine's cores differ in speed by half, and a thread
-    stays on the one that it ran on last: ways with processes of their own are only compared if they begin on the same."""
+    """By tenant, the core on which it begins a stretch. At one time a virtual machine's cores differ in speed by half, and a
+    thread stays on the one that it ran on last: ways with processes of their own are only compared if they begin on the same."""
     cores = sorted(os.sched_getaffinity(0))
     return {name: cores[(place * len(cores) // len(names) + turn) % len(cores)] for place, name in enumerate(names)}
 
