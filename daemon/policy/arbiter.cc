@@ -13,12 +13,12 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   roster_.Build(state);
   share_.Begin(state, roster_, rules.share, now_ns);
   turns_ = Turns(state.settings.turn_ms, share_.KeepsAny(), now_ns);
-  Survey(rules);
-  FindTracked();
-  FindLimits();
   // Levels and shares express fairness, not importance.
   is_by_priority_ = rules.standing == nullptr && !share_.KeepsAny();
   holders_.Begin(state, roster_, is_by_priority_, now_ns, decision);
+  Survey(rules);
+  FindTracked();
+  FindLimits();
   FindHolders();
   FindTakers();
   Order();
@@ -34,6 +34,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   FinishShares();
   NoteBenefits();
   NoteFilling();
+  StepAside();
   CountWindows();
   decision.gates.resize(state.tenants.size());
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {

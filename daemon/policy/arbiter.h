@@ -14,8 +14,9 @@
 //   - Once a group has had no work for kAwayNs, those below it have the windows of kAwayMode until it has work again.
 //     Its first launch may wait for such a window, but a program that sleeps all day costs the others nothing. Below a
 //     `strict` group the windows stay narrow.
-//   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share. Groups on hold count
-//     as not attached.
+//   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share; or those above it
+//   gain
+//     nothing by holding it (arbiter_aside.cc). Groups on hold count as not attached.
 // Linger, guard, turns and windows: docs/explanation/policies.md.
 //
 // Cost: O(n) in tenants and O(b log b) in busy groups; no allocation once scratch memory has its size. Thread rule:
@@ -26,6 +27,7 @@
 #include <array>
 #include <compare>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "daemon/policy/filling.h"
@@ -127,6 +129,7 @@ class Arbiter {
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: they divide the window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
     bool is_mixed = false;                 // its groups' ranks can differ
+    bool is_aside = false;                 // clients without others below them are untracked, or may be
     // By mode, the highest rank of an attached group in it.
     std::array<Rank, BenefitMemory::kModes> by_mode;
     // The same of groups that are not away, with kRestMode for one that is not about to wait.
@@ -143,6 +146,14 @@ class Arbiter {
     std::uint64_t beside_client = 0;
   };
 
+  // Keeps the lowest values, ascending.
+  template <typename Value, std::size_t kCount>
+  static void AddLowest(std::array<Value, kCount>& lowest, Value value) {
+    if (!(value < lowest.back())) return;
+    for (Value& each : lowest)
+      if (value < each) std::swap(value, each);
+  }
+
   struct GroupView {
     Rank rank;
     bool keeps_turn = false;                  // became idle in its turn just now
@@ -150,6 +161,7 @@ class Arbiter {
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
     bool tracked = false;
+    bool is_aside = false;     // untracked, since nobody holds it anyway
     Why blocked = Why::kOpen;  // kOpen: admitted
     std::uint64_t blocked_for = 0;
   };
@@ -167,6 +179,19 @@ class Arbiter {
   void SumOwnerUse(const Rules& rules);
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
+  // arbiter_aside.cc
+  void FindAside();
+  void StepAside();
+  template <typename MayBeAside>
+  void FindDevicesAside(MayBeAside may_be_aside);
+  bool IsOrMayBeAside(std::uint32_t group) const;
+  bool AreAside(std::uint32_t group) const {
+    const auto tenants = roster_.TenantsOf(group);
+    return std::all_of(tenants.begin(), tenants.end(),
+                       [this](auto i) { return devices_[state_->tenants[i].device].is_aside; });
+  }
+  std::uint64_t HashOfTenants(std::uint32_t group) const;
+  bool WasAside(std::uint32_t group) const;
   void Remember(std::uint32_t group);
   std::uint32_t OnlyDeviceOf(std::uint32_t group) const;
   void CountLaunches(std::uint32_t group);
@@ -230,7 +255,11 @@ class Arbiter {
   }
   // A less important client is attached to its device.
   bool HasOthersBelow(const Tenant& tenant) const {
-    return groups_[tenant.group].rank.priority > devices_[tenant.device].bottom_priority;
+    return state_->groups[tenant.group].priority > devices_[tenant.device].bottom_priority;
+  }
+  bool IsAboveOthers(std::uint32_t group) const {
+    const auto tenants = roster_.TenantsOf(group);
+    return std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return HasOthersBelow(state_->tenants[i]); });
   }
   // Nobody is held for its client, and it takes no part in turns, shares or the admission of several devices.
   bool ConcernsNobody(const Tenant& tenant) const {

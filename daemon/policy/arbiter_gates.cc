@@ -31,7 +31,7 @@ void Arbiter::CountWindows() {
     const Tenant& tenant = state_->tenants[i];
     const GroupView& view = groups_[tenant.group];
     const bool open = view.blocked == Why::kOpen || guard_.HasSlot(tenant.group);
-    if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
+    if (!tenant.busy || !open || view.is_aside || state_->groups[tenant.group].hold) continue;
     DeviceView& device = devices_[tenant.device];
     ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
   }

@@ -9,14 +9,6 @@
 namespace xschedd::policy {
 namespace {
 
-// Keeps the lowest values, ascending.
-template <typename Value, std::size_t kCount>
-void AddLowest(std::array<Value, kCount>& lowest, Value value) {
-  if (!(value < lowest.back())) return;
-  for (Value& each : lowest)
-    if (value < each) std::swap(value, each);
-}
-
 // Keeps the memory of the benefit.
 void Clear(GroupMemory& memory) {
   GroupMemory cleared{.benefit = std::move(memory.benefit)};
@@ -46,7 +38,13 @@ void Arbiter::Survey(const Rules& rules) {
   decision_->memory.resize(state_->groups.size());
   for (GroupMemory& memory : decision_->memory)
     Clear(memory);
+  for (const Tenant& tenant : state_->tenants) {
+    const Group& group = state_->groups[tenant.group];
+    int& bottom = devices_[tenant.device].bottom_priority;
+    if (!group.hold) bottom = std::min(bottom, group.priority);
+  }
   SumOwnerUse(rules);
+  FindAside();
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const Group& group = state_->groups[index];
     if (group.hold) continue;
@@ -55,10 +53,11 @@ void Arbiter::Survey(const Rules& rules) {
     for (const std::uint32_t i : tenants) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
-      if (!IsRecent(tenant)) continue;
+      // What an untracked one does is unknown: it had recent work.
+      if (!IsRecent(tenant) && !view.is_aside) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, {group.priority, tenant.client});
-      if (tenant.busy) AddLowest(device.lowest_busy, group.priority);
+      if (tenant.busy || view.is_aside) AddLowest(device.lowest_busy, group.priority);
     }
     view.present = view.busy;
     Standing standing;
@@ -111,7 +110,6 @@ void Arbiter::SumOwnerUse(const Rules& rules) {
 void Arbiter::Attach(std::uint32_t group, Rank potential, bool ranked) {
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     DeviceView& device = devices_[state_->tenants[i].device];
-    device.bottom_priority = std::min(device.bottom_priority, potential.priority);
     device.ranked = device.ranked || ranked;
     if (device.top_group == group) continue;
     if (device.top_group == kNobody || potential > device.top) {
@@ -145,7 +143,7 @@ void Arbiter::FindTracked() {
     GroupView& view = groups_[group];
     view.tracked = share_.Keeps(group);
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
-      view.tracked = view.tracked || devices_[state_->tenants[i].device].is_mixed;
+      view.tracked = view.tracked || (devices_[state_->tenants[i].device].is_mixed && !view.is_aside);
       overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
     }
     if (view.tracked) {
@@ -175,6 +173,7 @@ void Arbiter::Forget(std::uint32_t group) {
   GroupMemory& next = decision_->memory[group];
   Clear(next);
   KeepBenefit(group);
+  if (groups_[group].is_aside) next.aside = HashOfTenants(group);
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
   next.starved_since_ns = before.starved_since_ns;
@@ -212,9 +211,7 @@ void Arbiter::Remember(std::uint32_t group) {
 // Whether its benefit is observed: from when there first are others below it.
 bool Arbiter::IsObserved(std::uint32_t group) const {
   if (!groups_[group].tracked) return false;
-  if (state_->groups[group].memory.benefit.IsUsed()) return true;
-  const auto tenants = roster_.TenantsOf(group);
-  return std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return HasOthersBelow(state_->tenants[i]); });
+  return state_->groups[group].memory.benefit.IsUsed() || IsAboveOthers(group);
 }
 
 // What it and those below it do on its devices.
@@ -226,6 +223,7 @@ Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
     work.others_work = work.others_work || lowest < priority;
     work.several_work = work.several_work || next < priority;
     work.contended = work.contended || (state_->tenants[i].busy && lowest < priority);
+    work.others_aside = work.others_aside || devices_[state_->tenants[i].device].is_aside;
   }
   return work;
 }

@@ -162,14 +162,20 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if ((memory.deadline_ns == 0) != (work.deadline_ns == 0)) memory.place = 0;
   memory.deadline_ns = work.deadline_ns;
   Count(memory, work);
-  memory.contended = work.contended;
-  memory.others_work = work.others_work;
-  memory.several_work = work.several_work;
+  if (memory.others_aside && !work.others_aside) memory.watched_ns = now_ns_;
+  NoteWork(memory, work);
   NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
   NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place == 0) UseAnswer(memory);
+}
+
+void Benefit::NoteWork(BenefitMemory& memory, const Work& work) {
+  memory.contended = work.contended;
+  memory.others_work = work.others_work;
+  memory.several_work = work.several_work;
+  memory.others_aside = work.others_aside;
 }
 
 // While no pair is measured.
@@ -235,8 +241,10 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool in_long_request = memory.request_ns >= kShortestBlockNs;
   const bool at_an_edge =
       memory.burst_ns == 0 ? memory.request_ns == 0 || in_long_request : memory.burst_ns >= kLongestBlockNs;
-  return Measures() && memory.place == 0 && memory.contended && at_an_edge && now_ns_ >= memory.next_trial_ns &&
-         (memory.spared_ns == 0 || memory.unspared < kUnsparedPairs) && CheapestOf(memory) != Mode::kHeld;
+  const bool is_seen = !memory.others_aside && (memory.watched_ns == 0 || now_ns_ >= memory.watched_ns + kSettleNs);
+  return Measures() && memory.place == 0 && memory.contended && is_seen && at_an_edge &&
+         now_ns_ >= memory.next_trial_ns && (memory.spared_ns == 0 || memory.unspared < kUnsparedPairs) &&
+         CheapestOf(memory) != Mode::kHeld;
 }
 
 void Benefit::Begin(BenefitMemory& memory) const {
@@ -313,7 +321,9 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (memory.others_work && !tries) memory.others_ns += passed;
   if (memory.several_work && !tries) memory.several_ns += passed;
   if (memory.others_ns >= kCostNs) {
-    memory.longest = Part(memory.contended_ns, memory.others_ns);
+    // A long time without work says nothing about the time in which it works: others that are aside cause no decision.
+    if (counts || passed < kCostNs || !memory.others_aside)
+      memory.longest = Part(memory.contended_ns, memory.others_ns);
     memory.several = Part(memory.several_ns, memory.others_ns);
     memory.others_ns = memory.several_ns = memory.contended_ns = 0;
     // The wait for the next trial may have become long while others were not worth one, or before the tolerance, which
@@ -444,6 +454,9 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   }
   if (!Measures() || !open || !memory.contended) return;
   std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;
+  // A trial is put off only until others are tracked, and it is seen what they do.
+  if (memory.others_aside) left = std::max(memory.next_trial_ns, now_ns_) - now_ns_;
+  if (now_ns_ - memory.watched_ns < kSettleNs) left = memory.watched_ns + kSettleNs - now_ns_;
   if (memory.place != 0) {
     const double slow = ClearlySlowerAt(memory) - ComparedNs(memory);
     left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
@@ -452,6 +465,32 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   }
   left = std::max(left, kNsPerMs);
   next_decision_ns = std::min(next_decision_ns, now_ns_ + left);
+}
+
+bool Benefit::IsFreeKnown(const BenefitMemory& memory) {
+  return memory.settled == kCheapest && memory.mode == kCheapest && memory.Of(kCheapest).is_known &&
+         memory.wait_ns != 0 && !memory.is_put_off && memory.surprises == 0 && memory.place == 0 &&
+         memory.deadline_ns == 0;
+}
+
+bool Benefit::MayLeaveOthers(const BenefitMemory& memory, std::uint64_t& next_decision_ns) const {
+  if (!Measures() || !IsFreeKnown(memory) || memory.others != memory.known_with) return false;
+  if (now_ns_ < memory.next_trial_ns) return true;
+  // A trial is due: it may not begin yet, or there is nothing to try.
+  if (memory.contended) return memory.spared_ns != 0;
+  const std::uint64_t watched_until_ns = memory.watched_ns + kWatchNs;
+  if (now_ns_ < watched_until_ns) next_decision_ns = std::min(next_decision_ns, watched_until_ns);
+  return now_ns_ >= watched_until_ns;
+}
+
+void Benefit::LeaveOthers(BenefitMemory& memory, const Work& work) const {
+  if (now_ns_ >= memory.next_trial_ns)
+    memory.next_trial_ns = now_ns_ + std::clamp(memory.spared_ns, kShortestWaitNs, kLongestWaitNs);
+  NoteWork(memory, work);
+}
+
+bool Benefit::MayStayAside(const BenefitMemory& memory) const {
+  return Measures() && memory.settled == kCheapest && now_ns_ <= memory.next_trial_ns;
 }
 
 Rest RestOf(const BenefitMemory& memory, Mode mode) {

@@ -58,6 +58,10 @@
 //     answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
 //     part of that time.
+//   - While `free` is known to be good enough, what the others do decides nothing until the next trial, and they need
+//   not
+//     be tracked (arbiter_aside.cc). They are taken to work all the time. If then they turn out to have none for
+//     kWatchNs, the trial waits for kShortestWaitNs more.
 //   - The answer changes at most once in kDwellNs; if another is known sooner, a pair is due when that time is over. A
 //     mode is taken if it is slower by no more than the tolerance, and left once it is slower than that by more than
 //     chance explains.
@@ -102,6 +106,7 @@ class Benefit {
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
+  static constexpr std::uint64_t kWatchNs = 2 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
 
@@ -122,6 +127,7 @@ class Benefit {
     bool waits = false;          // busy, and its host waits for the device
     bool others_work = false;    // a less important client has work on one of its devices
     bool several_work = false;   // more than one has, on one device
+    bool others_aside = false;   // they are untracked
     bool contended = false;      // busy and others_work on one device
     std::uint64_t deadline_ns = 0;
   };
@@ -137,13 +143,21 @@ class Benefit {
   // 5. After admission. `open`: busy and not held itself. Brings `next_decision_ns` forward to the next trial or the
   // end of a block or linger.
   void Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const;
+  // 6. Whether others may be untracked from now on. If that will be so later, brings `next_decision_ns` forward.
+  bool MayLeaveOthers(const BenefitMemory& memory, std::uint64_t& next_decision_ns) const;
+  // They are.
+  void LeaveOthers(BenefitMemory& memory, const Work& work) const;
+  // 0. In a later decision, before all others: whether they still may be.
+  bool MayStayAside(const BenefitMemory& memory) const;
 
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
   static void EndSpell(BenefitMemory& memory);
   void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
+  static void NoteWork(BenefitMemory& memory, const Work& work);
   static void UseAnswer(BenefitMemory& memory);
+  static bool IsFreeKnown(const BenefitMemory& memory);
   bool Relearn(BenefitMemory& memory) const;
   void RelearnOtherWork(BenefitMemory& memory) const;
   static void Forget(BenefitMemory& memory);

@@ -102,4 +102,17 @@ void Holders::Note(std::uint32_t group, bool open) {
   BenefitOf(group).Note(memory, open, decision_->next_decision_ns);
 }
 
+bool Holders::MayLeaveOthers(std::uint32_t group) const {
+  if (!measures_ || !IsObserved(group)) return false;
+  return BenefitOf(group).MayLeaveOthers(*decision_->memory[group].benefit, decision_->next_decision_ns);
+}
+
+void Holders::LeaveOthers(std::uint32_t group, const Benefit::Work& work) {
+  BenefitOf(group).LeaveOthers(MemoryOf(group), work);
+}
+
+bool Holders::MayStayAside(std::uint32_t group) const {
+  return measures_ && BenefitOf(group).MayStayAside(*state_->groups[group].memory.benefit);
+}
+
 }  // namespace xschedd::policy

@@ -40,6 +40,11 @@ class Holders {
 
   // After admission, for each of them. `open`: busy and not held itself.
   void Note(std::uint32_t group, bool open);
+  // After that: whether those below it may be untracked. And that they are.
+  bool MayLeaveOthers(std::uint32_t group) const;
+  void LeaveOthers(std::uint32_t group, const Benefit::Work& work);
+  // Before Observe: whether they still may be.
+  bool MayStayAside(std::uint32_t group) const;
 
  private:
   bool IsAboutToGoOn(std::uint32_t group) const;

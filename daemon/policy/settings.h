@@ -25,6 +25,7 @@ struct Settings {
   std::optional<std::uint32_t> max_concurrent;  // none: each device's default
   std::uint32_t turn_ms = 100;
   std::uint32_t tolerance_percent = 5;
+  bool step_aside = true;
   std::uint32_t share_slack_us = 5'000;
   std::uint32_t laxity_margin_us = 5'000;
   std::uint32_t fair_quantum_ms = 20;
@@ -92,6 +93,10 @@ inline constexpr SettingRow kSettings[] = {
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
      "by how many percent an important client may be slowed down by the others, compared with holding them; more if "
      "that would hold several (at most four count) for most of their time; 0: they are held whenever it is busy"},
+    {"step_aside", &Settings::step_aside, 0, 1, kOfAll, "0.2.0",
+     "auto: where every important client on a GPU is known to lose no more than that beside the others, these are not "
+     "tracked until that is tried again, which then costs their launches nothing; off: they are tracked all the time, "
+     "so that their GPU time is known"},
     {"share_slack_us", &Settings::share_slack_us, 500, 1'000'000, "share", "0.1.0",
      "GPU time by which a client may be ahead of its share before it is held"},
     {"laxity_margin_us", &Settings::laxity_margin_us, 0, 1'000'000, "laxity", "0.1.0",

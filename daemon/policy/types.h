@@ -231,6 +231,8 @@ struct BenefitMemory {
   std::uint64_t next_trial_ns = 0;
   std::uint64_t spared_ns = 0;   // no pair begins before it has worked so long: the last ones delayed it much
   std::uint64_t changed_ns = 0;  // when the answer last changed
+  bool others_aside = false;     // those below it are untracked
+  std::uint64_t watched_ns = 0;  // when they were last tracked again; 0: they never were aside
   Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   bool operator==(const BenefitMemory&) const = default;
@@ -294,6 +296,9 @@ struct GroupMemory {
   std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
   std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
   bool urgent_busy = false;     // it had work at that decision
+  // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients, each for each of its devices; 0:
+  // not.
+  std::uint64_t aside = 0;
   ShareMemory share = {};
   FairMemory fair = {};
   BenefitSlot benefit;

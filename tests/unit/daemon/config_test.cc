@@ -157,7 +157,8 @@ TEST_CASE("time slices are auto or off") {
 TEST_CASE("an error has a place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
-        "top_window_us, max_concurrent, turn_ms, tolerance_percent, share_slack_us, laxity_margin_us, fair_quantum_ms");
+        "top_window_us, max_concurrent, turn_ms, tolerance_percent, step_aside, share_slack_us, laxity_margin_us, "
+        "fair_quantum_ms");
   CHECK(ErrorOf("[policy]\nlinger_us = 1.5\n") ==
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==

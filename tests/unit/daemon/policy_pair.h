@@ -123,7 +123,13 @@ class Pair {
   void Recall(Mode answer) { policy::Recall(world_.state.groups[0].memory.benefit, answer); }
   void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
-  void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = bursts_ = delayed_ = 0; }
+  // Of the time since ForgetTimes.
+  double AsidePart() const { return static_cast<double>(aside_ns_) / static_cast<double>(now_ - forgot_ns_); }
+  bool IsAside() const { return is_aside_; }
+  void ForgetTimes() {
+    beside_ns_ = busy_ns_ = changes_ = bursts_ = delayed_ = aside_ns_ = 0;
+    forgot_ns_ = now_;
+  }
 
  private:
   void Burst(const Behaviour& behaviour) {
@@ -195,12 +201,18 @@ class Pair {
     const Decision decision = world_.At(now_);
     next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
     const bool was_beside = besides_;
-    besides_ = Important().busy && !decision.gates[1].held && decision.gates[1].why == Why::kBeside;
+    const Gate& other = decision.gates[1];
+    besides_ = Important().busy && !other.held && (other.why == Why::kBeside || !other.tracked);
+    if (is_aside_) aside_ns_ += now_ - decided_ns_;
+    is_aside_ = !other.tracked;
+    decided_ns_ = now_;
     if (was_beside && !besides_ && Important().busy) {
       shut_ns_ = now_;
       shut_window_us_ = window_us_;
     }
-    window_us_ = decision.gates[1].window_us;
+    // Nothing limits an untracked one. It is no worse than `free`.
+    window_us_ =
+        is_aside_ ? AllowanceOf(Mode::kFree).window_percent * world_.state.settings.window_us / 100 : other.window_us;
     if (Settled() != before_) ++changes_;
     before_ = Settled();
     Important().launched = 0;
@@ -224,6 +236,10 @@ class Pair {
   std::uint64_t busy_ns_ = 0;
   std::uint64_t bursts_ = 0;
   std::uint64_t delayed_ = 0;
+  bool is_aside_ = false;
+  std::uint64_t decided_ns_ = kNow;
+  std::uint64_t aside_ns_ = 0;
+  std::uint64_t forgot_ns_ = kNow;
 };
 
 }  // namespace xschedd::policy::test

@@ -183,8 +183,38 @@ std::uint64_t BudgetUs(const State& state, std::uint32_t device) {
   return std::uint64_t{state.devices[device].windows} * state.settings.window_us;
 }
 
+bool IsAside(const Decision& decision, const Tenant& tenant) {
+  return decision.memory[tenant.group].aside != 0;
+}
+
+// A group that is aside is untracked, has nobody below it, and is the concern of nobody above it. Its devices have no
+// deadlines.
+Wrong Asides(const State& state, const Decision& decision, std::uint64_t& count) {
+  for (std::size_t i = 0; i < state.tenants.size(); ++i) {
+    const Tenant& tenant = state.tenants[i];
+    const Group& group = state.groups[tenant.group];
+    if (!IsAside(decision, tenant)) continue;
+    ++count;
+    if (decision.gates[i] != Gate{}) return "aside, and not just open";
+    if (group.hold || state.settings.tolerance_percent == 0) return "aside, and may be held";
+    for (const Tenant& other : state.tenants) {
+      if (other.device != tenant.device || state.groups[other.group].hold) continue;
+      const Group& above = state.groups[other.group];
+      const BenefitMemory& benefit = *decision.memory[other.group].benefit;
+      if (other.deadline_after_ns != 0) return "aside beside a deadline";
+      if (above.priority < group.priority) return "aside, and above another";
+      if (above.priority == group.priority) continue;
+      if (above.strict || benefit.settled != kCheapest || benefit.mode != kCheapest || benefit.place != 0)
+        return "aside below one that may hold it";
+      if (!benefit.others_aside) return "aside, unknown to one above";
+    }
+  }
+  return nullptr;
+}
+
 // No client is open beside a busy open one of higher rank, except by the guard or if that one holds no client. A client
-// with a more important neighbour has a window; the windows below a neighbour add up to what its mode allows.
+// with a more important neighbour has a window, unless it is aside; the windows below a neighbour add up to what its
+// mode allows.
 Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now_ns) {
   std::vector<std::uint64_t> windows(state.devices.size());
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
@@ -204,11 +234,12 @@ Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now
       if (gate.why == Why::kGuard || others.why == Why::kGuard) continue;
       const Gate& lower = difference < 0 ? gate : others;
       if (difference != 0 && lower.why == Why::kBeside && state.settings.tolerance_percent != 0) continue;
+      if (difference != 0 && IsAside(decision, difference < 0 ? tenant : other)) continue;
       if (difference != 0) return "open beside a more important one";
       if (PlaceOf(state, decision, tenant.group) != PlaceOf(state, decision, other.group))
         return "open beside one that goes before";
     }
-    if (!background || state.settings.name == Name::kFifo) continue;
+    if (!background || state.settings.name == Name::kFifo || IsAside(decision, tenant)) continue;
     if (gate.window_us == 0) return "no window below a more important one";
     const Allowance most = AllowanceOf(mode);
     if (gate.window_us > most.window_percent * BudgetUs(state, tenant.device) / 100)
@@ -338,6 +369,7 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
         Conserves(state, decision, trace.now_ns),
         name == Name::kFifo ? nullptr : Inversions(state, decision, trace.now_ns),
         Reasons(state, decision),
+        Asides(state, decision, reached.asides),
         Urgency(state, decision, trace.now_ns),
         Owners(state, decision),
         waits.After(state, decision, trace.now_ns, reached),
@@ -392,6 +424,7 @@ TEST_CASE("policy properties on random traces", "[properties]") {
     CHECK((name == Name::kFifo || reached.guard > 1'000));
     CHECK((name == Name::kFifo || reached.turns >= 5));
     CHECK(((name != Name::kShare && name != Name::kPriority) || reached.shared_turns >= 5));
+    CHECK((reached.asides >= 500) == (name == Name::kPriority || name == Name::kShare));
     CHECK((may_wait >= 1'000) == (name == Name::kPriority || name == Name::kShare));
   }
 }

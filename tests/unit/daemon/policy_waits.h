@@ -63,6 +63,7 @@ class Waits {
     int guard = 0;
     int turns = 0;
     int shared_turns = 0;
+    std::uint64_t asides = 0;
   };
 
   Wrong After(const State& state, const Decision& decision, std::uint64_t now, Reached& reached) {

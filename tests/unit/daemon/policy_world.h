@@ -58,14 +58,21 @@ class World {
                                              .busy = busy});
   }
 
-  // Decides, and keeps the memory for the next decision.
+  // Decides, and keeps the memory for the next decision. As for the daemon, the work of one that is aside is unknown;
+  // when it is no longer, there is another decision at once.
   Decision At(std::uint64_t now) {
-    Decision decision = decider_.Decide(state, now);
-    // Not CHECKs, because there are millions of them.
-    if (decision.gates.size() != state.tenants.size() || decision.memory.size() != state.groups.size() ||
-        decision.devices.size() != state.devices.size())
-      FAIL("a decision and its state differ in size");
-    KeepMemory(decision, state);
+    Decision decision = DecideBy(now);
+    for (bool learnt = true; learnt;) {
+      learnt = false;
+      for (std::size_t i = 0; i < state.tenants.size(); ++i) {
+        const bool is_aside = state.groups[state.tenants[i].group].memory.aside != 0;
+        learnt = learnt || (i < was_aside_.size() && was_aside_[i] && !is_aside && state.tenants[i].busy);
+      }
+      was_aside_.clear();
+      for (const Tenant& tenant : state.tenants)
+        was_aside_.push_back(state.groups[tenant.group].memory.aside != 0);
+      if (learnt) decision = DecideBy(now);
+    }
     if (decision.next_decision_ns <= now) FAIL_CHECK("the next decision is due in the past");
     return decision;
   }
@@ -73,7 +80,28 @@ class World {
   State state;
 
  private:
+  Decision DecideBy(std::uint64_t now) {
+    hidden_.clear();
+    for (std::size_t i = 0; i < std::min(was_aside_.size(), state.tenants.size()); ++i) {
+      if (!was_aside_[i] || !state.tenants[i].busy) continue;
+      state.tenants[i].busy = false;
+      state.tenants[i].launched = 0;
+      hidden_.push_back(i);
+    }
+    Decision decision = decider_.Decide(state, now);
+    for (const std::size_t i : hidden_)
+      state.tenants[i].busy = true;
+    // Not CHECKs, because there are millions of them.
+    if (decision.gates.size() != state.tenants.size() || decision.memory.size() != state.groups.size() ||
+        decision.devices.size() != state.devices.size())
+      FAIL("a decision and its state differ in size");
+    KeepMemory(decision, state);
+    return decision;
+  }
+
   Decider decider_;
+  std::vector<bool> was_aside_;  // by tenant, after the last decision
+  std::vector<std::size_t> hidden_;
 };
 
 inline char Letter(const Gate& gate) {

@@ -1,5 +1,6 @@
 // The saved state: what it contains of the daemon's state, and what is restored from it.
 #include <fcntl.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -189,7 +190,7 @@ TEST_CASE("a client survives saving unchanged") {
   restored.fresh.channel = channel.get();
   Client& again = next.RestoreClient(std::move(restored));
   next.RestoreDone();
-  CHECK(ToSaved(again, 5).SerializeAsString() == saved.SerializeAsString());
+  CHECK(google::protobuf::util::MessageDifferencer::Equals(ToSaved(again, 5), saved));
   CHECK(again.id == client.id);
   CHECK(again.effective.priority == -20);
   CHECK(again.effective.weight == 400);

@@ -19,7 +19,7 @@ HEAD, FOOT = 84, 16  # of the picture
 COLORS = {**distribution.COLORS, "fifo": "#57606a", "held": "#1a7f37", "beside": "#bf3989", "beside, 1 ms": "#fb8500",
           "beside, 2 ms": "#cf222e",
           "beside, 20 ms": "#953800", "held, slices": "#0598bc", "held, slices, 4 ms": "#8250df",
-          "beside, slices": "#d4a72c"}
+          "beside, slices": "#d4a72c", "beside, untracked": "#116329"}
 # Coarse ticks first; finer ones are drawn where there is room.
 TICKS = [factor * 10.0**exponent for factors in ((1,), (2, 5), (1.5, 3, 7), (1.1, 1.2, 1.3, 4, 6, 8, 9))
          for exponent in range(-2, 4) for factor in factors]

@@ -23,6 +23,19 @@ class Sets {
   std::vector<std::uint32_t> parent_;
 };
 
+bool IsAside(const policy::State& state, std::size_t tenant) {
+  return state.groups[state.tenants[tenant].group].memory.aside != 0;
+}
+
+// A more important client has work on its device.
+bool IsBelowWork(const policy::State& state, std::size_t tenant) {
+  const policy::Tenant& own = state.tenants[tenant];
+  return std::any_of(state.tenants.begin(), state.tenants.end(), [&](const policy::Tenant& other) {
+    return other.device == own.device && other.busy &&
+           state.groups[other.group].priority > state.groups[own.group].priority;
+  });
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Workload& workload, const Parameters& parameters, std::vector<Lane>& lanes,
@@ -184,7 +197,9 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
     const bool was_held = account.held.IsRunning();
     const std::uint64_t held = account.held.Run(has_work && gate.held, now_ns);
     if (was_held && !account.held.IsRunning()) account.burst.AddHeld(held);
-    account.beside.Run(has_work && gate.why == policy::Why::kBeside, now_ns);
+    const bool is_beside = (has_work && gate.why == policy::Why::kBeside) ||
+                           (lane.busy && IsAside(component.state, i) && IsBelowWork(component.state, i));
+    account.beside.Run(is_beside, now_ns);
     if (lane.is_waking) continue;
     const bool goes_on = (lane.waiting == Waiting::kGate && !gate.held) ||
                          (lane.waiting == Waiting::kWindow && !gate.held && lane.HasRoom());
