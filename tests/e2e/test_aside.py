@@ -1,0 +1,47 @@
+"""Programs below one that gains nothing by holding them: their launches are not tracked."""
+
+import unittest
+
+import harness
+from harness import wait_for
+
+# Streams, µs of a kernel, its workgroups, seconds, launches ahead. Several of these fit on the device side by side.
+SMALL = (1, 100, 2, 10**9, 1)
+
+
+class Aside(harness.NodeTest):
+    def start_small(self, priority):
+        program = self.node.start("streams", *SMALL, priority=priority, interactive=True, trace=False)
+        self.assertEqual(program.stdout.readline().strip(), "ready")
+        self.node.tell(program, "go")
+        return program
+
+    def test_nobody_pays_for_being_tracked_who_is_held_for_nobody(self):
+        node = self.node
+        node.start_daemon()
+        high, low = self.start_small(50), self.start_small(0)
+
+        def state(program):
+            return node.device_state(program.pid).get("state")
+
+        wait_for(lambda: state(low) == "untracked", "it is known that nobody gains by holding it")
+        self.assertEqual(node.clients()[high.pid]["benefit"]["mode"], "free")
+        self.assertNotEqual(state(high), "untracked", "it tells when it begins to do other work")
+        wait_for(lambda: "it ran untracked" in node.ctl("explain", low.pid, "--duration", "1s").stdout, "explain says so")
+
+        node.ctl("policy", "set", "--step-aside", "off")
+        wait_for(lambda: state(low) == "running", "it is tracked again")
+        node.ctl("policy", "set", "--step-aside", "auto")
+        wait_for(lambda: state(low) == "untracked", "it is left alone again")
+
+        # Whoever comes is tracked until it is known what it does to the others.
+        other = self.start_small(0)
+        wait_for(lambda: state(other) == "running", "the new one is tracked")
+        wait_for(lambda: state(low) == state(other) == "untracked", "both are left alone")
+
+        node.ctl("set", high.pid, "--latency", "strict")
+        wait_for(lambda: state(low) == "held" or state(other) == "held", "they are held by one that is strict")
+
+
+if __name__ == "__main__":
+    unittest.main()
