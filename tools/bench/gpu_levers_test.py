@@ -219,31 +219,7 @@ class Levers(unittest.TestCase):
         self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
         self.assertEqual(result["alone"]["kept"], {})
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
-        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – | – |", lines)
-
-    def test_a_loop_on_a_slower_core_is_also_compared_at_one_speed(self) -> None:
-        # Natively 20 batches on a fast core; beside, 12 on one that is two thirds as fast: 60 %, or 90 at one speed.
-        rounds = [{"alone": {"high": answered([1.0])}, "native": {"high": answered([1.0]), "loop": {**loop(20), "core_speed": 60.0}},
-                   "held": {"high": answered([1.0]), "loop": {**loop(12), "core_speed": 40.0}},
-                   "xschedd": {"high": answered([1.0]), "loop": {**loop(12), "core_speed": speed}}} for speed in (40.0, 36.0, 36.0)]
-        result = figures.of_levers(rounds, "high")
-        self.assertAlmostEqual(result["held"]["kept"]["loop"], 0.6)
-        self.assertAlmostEqual(result["held"]["kept_same_host"]["loop"], 0.9)
-        self.assertAlmostEqual(result["xschedd"]["kept_same_host"]["loop"], 1.0)
-        self.assertIn("others of native 60.0 %, at one host speed 100.0 %, limit 97 %: MISSED as measured, met at one host speed",
-                      lever_goals.of_scenario(result, lever_goals.AS_HELD))
-        self.assertIn("| 60.0 % | 60.0 % | 90.0 % |", report.levers({"levers time-sliced one": {**result, "decided": {}}})[4])
-        # A loop that made no batch has no speed, and a run from before speeds has none.
-        rounds[0]["held"]["loop"]["core_speed"] = 0
-        self.assertEqual(figures.of_levers(rounds, "high")["held"]["kept_same_host"], {})
-
-    def test_the_speed_of_a_core_is_looked_at_now_and_then(self) -> None:
-        clock, work, looks = Clock(), mock.Mock(), []
-        work.goes_on.side_effect = lambda end_ns: clock.now_ns < end_ns
-        work.step.side_effect = lambda: clock.sleep(0.008)
-        with mock.patch.object(tenant, "time", clock), mock.patch.object(tenant, "core_speed", lambda: looks.append(1) or 5.0 * len(looks)):
-            answer = tenant.batches(work, {"end_ns": clock.now_ns + 80 * MS})
-        self.assertEqual((len(answer["ends_ns"]), len(looks), answer["core_speed"]), (10, 4, 12.5))
+        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
 
     def test_the_daemon_learns_until_it_has_an_answer_for_each(self) -> None:
         def seconds(first_settled: int) -> float:
@@ -268,7 +244,7 @@ class Levers(unittest.TestCase):
         self.assertAlmostEqual(result["xschedd"]["kept_of_same"]["loop"], 0.9)
         self.assertNotIn("kept_of_same", result["native"])
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}, "learnt_s": 24.0}})
-        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | – | 90.0 % | – | –; held 25 %, free 75 %; learnt in 24 s |"), lines[-3])
+        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 %; learnt in 24 s |"), lines[-3])
         self.assertIn("others of the same processes at equal priorities 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
             {**result, "held": result["native"]}, lever_goals.AS_HELD))
 
@@ -283,8 +259,8 @@ class Levers(unittest.TestCase):
         lines = report.levers({"levers mps chat-jax": {**result, "decided": {}}})
         # The pool is 10 and 20, its median 10, its p99 20: 14/11 and 24/21.
         self.assertIn("| mps chat-jax | native | 14.00 | 14.00 | 0.67 | 0.67 | 10.00 | 4.00 | 4.00 | 1.27 | 1.14 "
-                      "| 100.0 % | 100.0 % | – | – | – | – |", lines)
-        self.assertEqual({line.count("|") for line in lines[:4]}, {18})
+                      "| 100.0 % | 100.0 % | – | – | – |", lines)
+        self.assertEqual({line.count("|") for line in lines[:4]}, {17})
         self.assertIn("launch calls", lines[-1])
         self.assertEqual(report.levers({"pairs mps bert": {}}), [])
 

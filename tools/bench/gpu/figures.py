@@ -194,14 +194,10 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
     """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens if it
     reports tokens), as measured and at one host speed; those of the others that answer requests; of each loop its rate, and
     what it kept of its rate in the native stretch of the same round, as the medians of the rounds; of DECIDED, also what
-    each kept of its rate in EQUALS. `kept_same_host`: what it would have kept on cores as fast as natively, if its host
-    were all that its rate depends on, which is roughly so for loops that their host bounds; for others `kept` is right."""
+    each kept of its rate in EQUALS."""
     def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str, of: str = "native") -> float:
         whole = batches_per_s(answers[of][name])
         return batches_per_s(answers[way][name]) / whole if whole else math.nan
-
-    def kept_at_native_speed(name: str, answers: Dict[str, Dict[str, dict]], way: str) -> float:
-        return kept(name, answers, way) * answers["native"][name]["core_speed"] / answers[way][name]["core_speed"]
 
     at_one_speed = at_one_host_speed({way: [answers[way][high] for answers in rounds] for way in rounds[0]})
     result: Dict[str, dict] = {}
@@ -210,13 +206,10 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
         asked = {name: quantiles([value for one in stretches for value in latencies(one[name])])
                  for name, answer in stretches[0].items() if "requests" in answer}
         loops = [name for name, answer in stretches[0].items() if "ends_ns" in answer]
-        known = [name for name in loops if all(answers[each][name].get("core_speed") for answers in rounds for each in (way, "native"))]
         result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked,
                        "batches_per_s": {name: quantile([batches_per_s(one[name]) for one in stretches], 0.5)
                                          for name in loops},
-                       "kept": {name: quantile([kept(name, answers, way) for answers in rounds], 0.5) for name in loops},
-                       "kept_same_host": {name: quantile([kept_at_native_speed(name, answers, way) for answers in rounds], 0.5)
-                                          for name in known}}
+                       "kept": {name: quantile([kept(name, answers, way) for answers in rounds], 0.5) for name in loops}}
     if DECIDED in rounds[0] and EQUALS in rounds[0]:
         result[DECIDED]["kept_of_same"] = {name: quantile([kept(name, answers, DECIDED, EQUALS) for answers in rounds], 0.5)
                                            for name in result[DECIDED]["kept"]}

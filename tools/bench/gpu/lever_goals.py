@@ -1,5 +1,5 @@
 """The goals for the levers, and whether a call's figures meet them: each scenario is compared with other ways, all measured
-in alternation in one call. All twice: as measured, and at one host speed (figures.at_one_host_speed, figures.of_levers).
+in alternation in one call. Latencies twice: as measured, and at one host speed (figures.at_one_host_speed).
 
 Thread rule: plain values.
 """
@@ -57,15 +57,14 @@ def mean(values: List[float]) -> float:
 
 
 def kept(part: dict, key: str = "kept") -> float:
-    """What the loops of a way keep of their native rates, on average; `key`: kept_same_host for at one host speed, NaN if
-    that is not known."""
-    return mean(list(part.get(key, {}).values()))
+    """What the loops of a way keep of their native rates, on average; `key`: kept_of_same for of those at equal priorities."""
+    return mean(list(part[key].values()))
 
 
-def kept_of(result: Dict[str, dict], beside: Tuple[str, ...], key: str = "kept") -> float:
+def kept_of(result: Dict[str, dict], beside: Tuple[str, ...]) -> float:
     """The same, relative to the best of these ways."""
-    best = max(kept(result[way], key) for way in beside)
-    return kept(result[OURS], key) / best if best else math.nan
+    best = max(kept(result[way]) for way in beside)
+    return kept(result[OURS]) / best if best else math.nan
 
 
 def multiple(result: Dict[str, dict], beside: Tuple[str, ...], key: str) -> Tuple[float, Optional[float]]:
@@ -81,25 +80,17 @@ def verdict(holds: bool) -> str:
     return "met" if holds else "MISSED"
 
 
-def both_verdicts(as_measured: bool, at_one_speed: bool) -> str:
-    if as_measured == at_one_speed:
-        return verdict(as_measured)
-    return f"{verdict(as_measured)} as measured, {verdict(at_one_speed)} at one host speed"
-
-
 def latency_line(what: str, raw: float, same_host: Optional[float], limit: float) -> str:
+    as_measured = verdict(raw <= limit)
     if same_host is None:
-        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {verdict(raw <= limit)}"
-    words = both_verdicts(raw <= limit, same_host <= limit)
+        return f"{what} {raw:.3f} as measured, at one host speed not known, limit {limit:g}: {as_measured}"
+    at_one_speed = verdict(same_host <= limit)
+    words = as_measured if as_measured == at_one_speed else f"{as_measured} as measured, {at_one_speed} at one host speed"
     return f"{what} {raw:.3f} as measured, {same_host:.3f} at one host speed, limit {limit:g}: {words}"
 
 
-def others_line(what: str, value: float, limit: float, same_host: float = math.nan) -> str:
-    """`same_host`: at one host speed; NaN: not known."""
-    if math.isnan(same_host):
-        return f"{what} {100 * value:.1f} %, limit {100 * limit:g} %: {verdict(value >= limit)}"
-    words = both_verdicts(value >= limit, same_host >= limit)
-    return f"{what} {100 * value:.1f} %, at one host speed {100 * same_host:.1f} %, limit {100 * limit:g} %: {words}"
+def others_line(what: str, value: float, limit: float) -> str:
+    return f"{what} {100 * value:.1f} %, limit {100 * limit:g} %: {verdict(value >= limit)}"
 
 
 def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
@@ -111,15 +102,12 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
              for key, limit in (("p50_ms", goal.p50), ("p99_ms", goal.p99))]
     ours, of_same = result[OURS]["kept"], list(result[OURS].get("kept_of_same", {}).values())
     if goal.is_by_priority:
-        same_host = result[OURS].get("kept_same_host", {})
         for level, word in ((HIGH, "high"), (MIDDLE, "middle"), (LOW, "low")):
-            those = [name for name in ours if PROGRAMS[name].priority == level]
+            those = [value for name, value in ours.items() if PROGRAMS[name].priority == level]
             if those:
-                lines.append(others_line(f"{word} others of {goal.others_of}", mean([ours[name] for name in those]), goal.others,
-                                         mean([same_host.get(name, math.nan) for name in those])))
+                lines.append(others_line(f"{word} others of {goal.others_of}", mean(those), goal.others))
     else:
-        lines.append(others_line(f"others of {goal.others_of}", kept_of(result, (goal.others_of,)), goal.others,
-                                 kept_of(result, (goal.others_of,), "kept_same_host")))
+        lines.append(others_line(f"others of {goal.others_of}", kept_of(result, (goal.others_of,)), goal.others))
     if of_same and goal.others_of == "native":
         lines.append(others_line("others of the same processes at equal priorities", mean(of_same), goal.others))
     if goal.least is not None:

@@ -18,7 +18,7 @@ WAYS = ("native", "mps priority", "xschedd")
 LATENCIES = ("p50_ms", "p99_ms")
 ONE_HOST_SPEED = ("Wait: for the GPU, or for the requests before. At one host speed: as if the host's own part were the same in all "
                   "ways of a scenario, that of all together; what a way costs in launch calls is not in it, and shows in the "
-                  "host's own p50. Of the others: on cores as fast as natively, if their hosts were all that counts.")
+                  "host's own p50.")
 
 
 def cells(high: Optional[dict], result: dict, native: Optional[dict]) -> List[str]:
@@ -156,7 +156,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
     speed; what the loops kept of their native rates, on average and at least; and which mode the daemon found best for those
     below the important program, where it decides."""
     lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | host's own p50 ms | wait p50 | p99 | at one host speed, of alone p50 | p99 | "
-             "others keep | the least | at one host speed | of the same processes' | others' p50 / p99 | they are |", "|---" * 17 + "|"]
+             "others keep | the least | of the same processes' | others' p50 / p99 | they are |", "|---" * 16 + "|"]
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
@@ -173,7 +173,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
             lines.append(row(name[len("levers "):], way, [
                 *(f"{high[key]:.2f}" for key in LATENCIES), *(f"{high[key] / alone[key]:.2f}" for key in LATENCIES), *apart,
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
-                percent_of(list(part.get("kept_same_host", {}).values())), percent_of(list(part.get("kept_of_same", {}).values())),
+                percent_of(list(part.get("kept_of_same", {}).values())),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
                 pulled(result["decided"]) + during(result) if way == figures.DECIDED else "–"]))
     return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []

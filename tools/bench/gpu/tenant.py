@@ -33,7 +33,6 @@ import time
 import arrivals
 
 BEGUN = time.monotonic()
-SPEED_NS = 20_000_000  # between two looks at the core's speed
 
 
 def requests(work, command):
@@ -58,23 +57,12 @@ def requests(work, command):
     return {"requests": done, "queued_ms": queued}
 
 
-def core_speed():
-    """Of this core now, as turns of an empty loop in a microsecond. Takes some 40 us."""
-    begun = time.monotonic_ns()
-    for _ in range(2000):
-        pass
-    return 2000e3 / max(time.monotonic_ns() - begun, 1)
-
-
 def batches(work, command):
-    ends, speeds, next_ns = [], [], 0
+    ends = []
     while work.goes_on(command["end_ns"]):
         work.step()
         ends.append(time.monotonic_ns())
-        if ends[-1] >= next_ns:
-            speeds.append(core_speed())
-            next_ns = ends[-1] + SPEED_NS
-    return {"ends_ns": ends, "core_speed": sum(speeds) / max(len(speeds), 1)}
+    return {"ends_ns": ends}
 
 
 def endless(work, command):
