@@ -6,7 +6,8 @@
 //     to do other work, that is noticed at once.
 //   - One without recent work stays tracked, as does a new one: once it has work, all are tracked, since what is known
 //     was measured beside others.
-//   - All are also tracked where anybody has a deadline or is kept to a share: both are measured all the time.
+//   - All are also tracked where anybody has a deadline, is kept to a share, or has a claim and nobody below: these are
+//     measured all the time.
 // Thread rule: arbiter.h.
 #include <algorithm>
 
@@ -20,7 +21,8 @@ void Arbiter::FindDevicesAside(MayBeAside may_be_aside) {
   for (const Tenant& tenant : state_->tenants) {
     bool& is_aside = devices_[tenant.device].is_aside;
     if (!is_aside || state_->groups[tenant.group].hold) continue;
-    is_aside = tenant.deadline_after_ns == 0 && !share_.Keeps(tenant.group) && may_be_aside(tenant);
+    const bool is_counted = state_->groups[tenant.group].accounted && !HasOthersBelow(tenant);
+    is_aside = tenant.deadline_after_ns == 0 && !share_.Keeps(tenant.group) && !is_counted && may_be_aside(tenant);
   }
   for (bool changes = devices_.size() > 1; changes;) {
     changes = false;

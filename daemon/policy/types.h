@@ -314,6 +314,7 @@ struct Group {
   std::uint32_t weight = kWeightDefault;  // likewise
   bool hold = false;                      // until release: one client on hold holds its group
   bool strict = false;                    // Latency::kStrict (common/latency.h)
+  bool accounted = false;                 // a claim counts its GPU time
   GroupMemory memory = {};
 };
 

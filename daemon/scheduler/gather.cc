@@ -151,6 +151,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
     view.weight = std::max(view.weight, client->effective.weight);
     view.hold = view.hold || client->IsOnHold();
     view.strict = view.strict || client->effective.latency == Latency::kStrict;
+    view.accounted = view.accounted || client->claim != nullptr;
     for (const auto& [slot, attachment] : client->attachments) {
       VisitDevice(cluster, *attachment->device);
       attachment->index = static_cast<std::uint32_t>(cluster.attachments.size());

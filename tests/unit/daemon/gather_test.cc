@@ -67,6 +67,25 @@ TEST_CASE("groups of one owner share its number, and other owners have others") 
   CHECK(owners.at(one->client->id) != owners.at(other->client->id));
 }
 
+TEST_CASE("a group's GPU time is counted if one of its clients has a claim") {
+  World world;
+  const auto one = world.Connect(1, 0, "0000:c1:00.0");
+  const auto other = world.Connect(2, 0, "0000:c1:00.0");
+  const auto is_accounted = [&](const Client& client) {
+    Gatherer gatherer;
+    const policy::State& state = StateOf(world, gatherer);
+    for (const policy::Tenant& tenant : state.tenants)
+      if (tenant.client == client.id) return state.groups[tenant.group].accounted;
+    FAIL("it is on no device");
+    return false;
+  };
+  CHECK(!is_accounted(*one->client));
+  SetClaim(*one->client, std::make_shared<const Claim>());
+  world.scheduler.Changed(*one->client);  // as the core does
+  CHECK(is_accounted(*one->client));
+  CHECK(!is_accounted(*other->client));
+}
+
 TEST_CASE("explain divides the part that is due to clients between owners first") {
   World world;
   const auto one = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 1000);

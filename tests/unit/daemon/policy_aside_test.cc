@@ -147,11 +147,18 @@ TEST_CASE("a client without recent work stays tracked") {
   CHECK(node.Pass(1) == "o-o");
 }
 
-TEST_CASE("who may be held, or is kept to a share, is tracked") {
+TEST_CASE("who may be held, or is measured all the time, is tracked") {
   Usual node;
   SECTION("shares") {
     node.At(1).weight = 300;
     CHECK(node.Pass(1).find('-') == std::string::npos);
+  }
+  SECTION("a claim") {
+    node.At(1).accounted = true;
+    CHECK(node.Pass(1) == "ooo");
+    node.At(1).accounted = false;
+    node.At(0).accounted = true;  // it is tracked anyway
+    CHECK(node.Pass(1) == "o--");
   }
   SECTION("a deadline") {
     node.world.state.tenants[0].deadline_after_ns = kNsPerS;

@@ -197,6 +197,7 @@ Wrong Asides(const State& state, const Decision& decision, std::uint64_t& count)
     ++count;
     if (decision.gates[i] != Gate{}) return "aside, and not just open";
     if (group.hold || state.settings.tolerance_percent == 0) return "aside, and may be held";
+    if (group.accounted || !state.settings.step_aside) return "aside, and should be measured";
     for (const Tenant& other : state.tenants) {
       if (other.device != tenant.device || state.groups[other.group].hold) continue;
       const Group& above = state.groups[other.group];

@@ -79,6 +79,7 @@ class Trace {
   void AddGroup() {
     Group group{.id = next_group_++, .priority = static_cast<int>(Below(3)) * 10};
     if (const std::uint32_t owner = owners_() % 4; owner != 0) group.owner = owner - 1;
+    group.accounted = owners_() % 8 == 0;
     if (weights_ && Chance(2)) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
     const auto index = static_cast<std::uint32_t>(state.groups.size());
     state.groups.push_back(group);
