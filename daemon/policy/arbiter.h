@@ -14,9 +14,8 @@
 //   - Once a group has had no work for kAwayNs, those below it have the windows of kAwayMode until it has work again.
 //     Its first launch may wait for such a window, but a program that sleeps all day costs the others nothing. Below a
 //     `strict` group the windows stay narrow.
-//   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share; or those above it
-//   gain
-//     nothing by holding it (arbiter_aside.cc). Groups on hold count as not attached.
+//   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share; or if those above it
+//     gain nothing by holding it (arbiter_aside.cc). Groups on hold count as not attached.
 // Linger, guard, turns and windows: docs/explanation/policies.md.
 //
 // Cost: O(n) in tenants and O(b log b) in busy groups; no allocation once scratch memory has its size. Thread rule:

@@ -4,8 +4,8 @@
 //
 //   - Only groups with nobody below them, and on all their devices or on none. Those above stay tracked: if one begins
 //     to do other work, that is noticed at once.
-//   - One without recent work stays tracked, as does a new one: once it has work, all are tracked, since what is known
-//     was measured beside others.
+//   - One without recent work stays tracked, as does a new one: once it has work, all are tracked again, since what is
+//     known was measured beside others.
 //   - All are also tracked where anybody has a deadline, is kept to a share, or has a claim and nobody below: these are
 //     measured all the time.
 // Thread rule: arbiter.h.
@@ -15,7 +15,8 @@
 
 namespace xschedd::policy {
 
-// Leaves those devices aside on which each tenant may be, and each group with nobody below it on its others as well.
+// Of the devices that are marked, leaves those on which each tenant may be aside, and of whose groups none is tracked
+// because of another device.
 template <typename MayBeAside>
 void Arbiter::FindDevicesAside(MayBeAside may_be_aside) {
   for (const Tenant& tenant : state_->tenants) {

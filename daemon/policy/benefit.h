@@ -58,10 +58,9 @@
 //     answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
 //     part of that time.
-//   - While `free` is known to be good enough, what the others do decides nothing until the next trial, and they need
-//   not
-//     be tracked (arbiter_aside.cc). They are taken to work all the time. If then they turn out to have none for
-//     kWatchNs, the trial waits for kShortestWaitNs more.
+//   - While `free` is known to be good enough, what the others do decides nothing until the next trial. So they may be
+//     untracked until then (arbiter_aside.cc), and are taken to have work all the time. When it is due, they are
+//     tracked again; if none is contended for kWatchNs then, it waits for kShortestWaitNs more.
 //   - The answer changes at most once in kDwellNs; if another is known sooner, a pair is due when that time is over. A
 //     mode is taken if it is slower by no more than the tolerance, and left once it is slower than that by more than
 //     chance explains.

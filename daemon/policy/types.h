@@ -296,8 +296,7 @@ struct GroupMemory {
   std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
   std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
   bool urgent_busy = false;     // it had work at that decision
-  // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients, each for each of its devices; 0:
-  // not.
+  // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients; 0: it is not.
   std::uint64_t aside = 0;
   ShareMemory share = {};
   FairMemory fair = {};
