@@ -95,9 +95,8 @@ inline constexpr SettingRow kSettings[] = {
      "that would hold several (at most four count) for most of their time; 0: they are held whenever it is busy"},
     {"step_aside", &Settings::step_aside, 0, 1, kOfAll, "0.2.0",
      "auto: clients below others that are known to be slowed down by no more than tolerance_percent beside them are "
-     "not "
-     "tracked until that is tried again, so that their launches cost nothing extra, unless one of them has a claim; "
-     "off: they are tracked all the time, so that their GPU time is known"},
+     "not tracked until that is tried again, so that their launches cost nothing extra, unless one of them has a "
+     "claim; off: they are tracked all the time, so that their GPU time is known"},
     {"share_slack_us", &Settings::share_slack_us, 500, 1'000'000, "share", "0.1.0",
      "GPU time by which a client may be ahead of its share before it is held"},
     {"laxity_margin_us", &Settings::laxity_margin_us, 0, 1'000'000, "laxity", "0.1.0",

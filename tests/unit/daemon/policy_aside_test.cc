@@ -229,6 +229,22 @@ TEST_CASE("a group that others begin to delay is found out while they are untrac
   }
 }
 
+TEST_CASE("a lower tolerance that makes the answer wrong is noticed while others are untracked") {
+  Usual node;
+  BenefitMemory& memory = node.At(0).memory.benefit.Use();
+  memory.Of(Mode::kFree).typical = 0.03F;
+  memory.Of(Mode::kFree).pairs = Benefit::kPairs;
+  REQUIRE(node.Pass(1) == "o--");
+  node.world.state.settings.tolerance_percent = 4;
+  for (int i = 0; i < 3; ++i)
+    CHECK(node.Pass(500) == "o--");
+  node.world.state.settings.tolerance_percent = 1;
+  std::string letters;
+  for (int i = 0; i < 3; ++i)
+    letters = node.Pass(500);
+  CHECK(letters.find('-') == std::string::npos);
+}
+
 TEST_CASE("others that have no work when a trial is due are untracked again") {
   Usual node;
   REQUIRE(node.Pass(1) == "o--");
