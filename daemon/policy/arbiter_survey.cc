@@ -191,7 +191,9 @@ void Arbiter::Remember(std::uint32_t group) {
   next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
   CountLaunches(group);
   turns_.Expire(next);
-  if (view.busy) {
+  next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
+  // What an untracked one does is unknown until it has been tracked by one decision.
+  if (view.busy || next.tracked_since_ns == now_ns_) {
     next.open_since_ns = before.open_since_ns;
     next.starved_since_ns = before.starved_since_ns;
     next.had_ns = before.had_ns;

@@ -287,8 +287,9 @@ class BenefitSlot {
 };
 
 struct GroupMemory {
-  std::uint64_t turn_since_ns = 0;  // when its turn began; 0: it has none (turns.h)
-  std::uint64_t last_turn_ns = 0;   // when its last turn ended; before its first, when it was first seen
+  std::uint64_t tracked_since_ns = 0;  // 0: it is not tracked
+  std::uint64_t turn_since_ns = 0;     // when its turn began; 0: it has none (turns.h)
+  std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
   std::array<std::uint64_t, 2> turn_launches = {};  // in its turns in the blocks of the present pair (filling.h)
   std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
   std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none

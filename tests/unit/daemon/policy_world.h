@@ -58,19 +58,17 @@ class World {
                                              .busy = busy});
   }
 
-  // Decides, and keeps the memory for the next decision. As for the daemon, the work of one that is aside is unknown;
-  // when it is no longer, there is another decision at once.
+  // Decides, and keeps the memory for the next decision. As for the daemon, an untracked client's work is unknown;
+  // when it becomes tracked, there is another decision at once.
   Decision At(std::uint64_t now) {
     Decision decision = DecideBy(now);
     for (bool learnt = true; learnt;) {
       learnt = false;
       for (std::size_t i = 0; i < state.tenants.size(); ++i) {
-        const bool is_aside = state.groups[state.tenants[i].group].memory.aside != 0;
-        learnt = learnt || (i < was_aside_.size() && was_aside_[i] && !is_aside && state.tenants[i].busy);
+        const bool was_tracked = i >= gates_.size() || gates_[i].tracked;
+        learnt = learnt || (!was_tracked && decision.gates[i].tracked && state.tenants[i].busy);
       }
-      was_aside_.clear();
-      for (const Tenant& tenant : state.tenants)
-        was_aside_.push_back(state.groups[tenant.group].memory.aside != 0);
+      gates_ = decision.gates;
       if (learnt) decision = DecideBy(now);
     }
     if (decision.next_decision_ns <= now) FAIL_CHECK("the next decision is due in the past");
@@ -82,8 +80,8 @@ class World {
  private:
   Decision DecideBy(std::uint64_t now) {
     hidden_.clear();
-    for (std::size_t i = 0; i < std::min(was_aside_.size(), state.tenants.size()); ++i) {
-      if (!was_aside_[i] || !state.tenants[i].busy) continue;
+    for (std::size_t i = 0; i < std::min(gates_.size(), state.tenants.size()); ++i) {
+      if (gates_[i].tracked || !state.tenants[i].busy) continue;
       state.tenants[i].busy = false;
       state.tenants[i].launched = 0;
       hidden_.push_back(i);
@@ -100,7 +98,7 @@ class World {
   }
 
   Decider decider_;
-  std::vector<bool> was_aside_;  // by tenant, after the last decision
+  std::vector<Gate> gates_;  // of the last decision
   std::vector<std::size_t> hidden_;
 };
 
