@@ -181,6 +181,7 @@ class Arbiter {
   // arbiter_aside.cc
   void FindAside();
   void StepAside();
+  void MarkDevicesAside();
   template <typename MayBeAside>
   void FindDevicesAside(MayBeAside may_be_aside);
   bool IsOrMayBeAside(std::uint32_t group) const;

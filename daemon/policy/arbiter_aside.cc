@@ -59,17 +59,22 @@ bool Arbiter::WasAside(std::uint32_t group) const {
   return of.memory.aside != 0 && !of.hold && of.memory.aside == HashOfTenants(group);
 }
 
-// Which are still aside. The decision goes by what is known before it.
+// Marks the devices of groups that are aside.
+void Arbiter::MarkDevicesAside() {
+  for (DeviceView& device : devices_)
+    device.is_aside = false;
+  for (const Tenant& tenant : state_->tenants)
+    if (groups_[tenant.group].is_aside) devices_[tenant.device].is_aside = true;
+}
+
+// Which groups are still aside, by what was known before this decision.
 void Arbiter::FindAside() {
   if (!is_by_priority_ || !state_->settings.step_aside) return;
   bool any = false;
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    if (!WasAside(group)) continue;
-    groups_[group].is_aside = any = true;
-    for (const std::uint32_t i : roster_.TenantsOf(group))
-      devices_[state_->tenants[i].device].is_aside = true;
-  }
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (WasAside(group)) groups_[group].is_aside = any = true;
   if (!any) return;
+  MarkDevicesAside();
   FindDevicesAside([this](const Tenant& tenant) {
     if (HasOthersBelow(tenant)) return holders_.MayStayAside(tenant.group);
     return groups_[tenant.group].is_aside || !IsRecent(tenant);
@@ -78,7 +83,7 @@ void Arbiter::FindAside() {
     groups_[group].is_aside = groups_[group].is_aside && AreAside(group);
 }
 
-// Which are from now on.
+// Which groups step aside now.
 void Arbiter::StepAside() {
   if (!state_->settings.step_aside) return;
   const auto& observed = holders_.Observed();
@@ -101,6 +106,7 @@ void Arbiter::StepAside() {
     }
   }
   if (!any) return;
+  MarkDevicesAside();
   for (const std::uint32_t group : observed)
     if (const Benefit::Work work = WorkOf(group); work.others_aside) holders_.LeaveOthers(group, work);
 }

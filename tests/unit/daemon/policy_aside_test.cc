@@ -189,6 +189,19 @@ TEST_CASE("a group is untracked on all its devices or on none") {
   }
 }
 
+TEST_CASE("a group beside whose others nobody is aside is told of nobody") {
+  Node node(2);
+  node.Add(1, 10, 0);
+  node.Add(2, 0, 0);
+  node.Add(3, 10, 1);
+  node.Add(4, 0, 1).busy = false;
+  node.Know(2);
+  node.Know(0);
+  REQUIRE(node.Pass(1) == "o-oo");
+  CHECK(node.At(0).memory.benefit->others_aside);
+  CHECK(!node.At(2).memory.benefit->others_aside);
+}
+
 TEST_CASE("on three levels only the lowest is untracked, and only if both above let it run") {
   Node node;
   node.Add(1, 20);
