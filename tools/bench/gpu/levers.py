@@ -20,21 +20,21 @@ STRETCH_S = 3.0
 # requests a second, the longer that takes. How many take turns at a time (daemon/policy/filling.h) takes some 15 s.
 LEARN_S, LEARN_MOST_S = 20.0, 120.0
 
+BESIDE = ("priority", "--tolerance", "100", "--step-aside", "off")
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself; under MPS windows are four
 # times as large as their names say. `fifo` is the reference in
 # the same processes: a host-bound loop may have a slower core in another, native process.
-BESIDE = ("priority", "--tolerance", "100")
 LEVERS = {
     "fifo": ("fifo", "--time-slices", "off", "--window", "500us"),
     "held": ("priority", "--tolerance", "0", "--time-slices", "off", "--window", "500us"),
-    "beside": (*BESIDE, "--step-aside", "off", "--time-slices", "off", "--window", "500us"),
-    "beside, 1 ms": (*BESIDE, "--step-aside", "off", "--time-slices", "off", "--window", "1ms"),
-    "beside, 2 ms": (*BESIDE, "--step-aside", "off", "--time-slices", "off", "--window", "2ms"),
-    "beside, 20 ms": (*BESIDE, "--step-aside", "off", "--time-slices", "off", "--window", "20ms"),
+    "beside": (*BESIDE, "--time-slices", "off", "--window", "500us"),
+    "beside, 1 ms": (*BESIDE, "--time-slices", "off", "--window", "1ms"),
+    "beside, 2 ms": (*BESIDE, "--time-slices", "off", "--window", "2ms"),
+    "beside, 20 ms": (*BESIDE, "--time-slices", "off", "--window", "20ms"),
     "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
     "held, slices, 4 ms": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "4ms"),
-    "beside, slices": (*BESIDE, "--step-aside", "off", "--time-slices", "auto", "--window", "500us"),
-    "beside, untracked": (*BESIDE, "--step-aside", "auto", "--time-slices", "off", "--window", "500us")}
+    "beside, slices": (*BESIDE, "--time-slices", "auto", "--window", "500us"),
+    "beside, untracked": ("priority", "--tolerance", "100", "--step-aside", "auto", "--time-slices", "off", "--window", "500us")}
 USUAL = ("held", "beside")  # the others are optional: each adds a stretch to every round of every scenario
 
 
