@@ -41,9 +41,9 @@ constexpr std::uint64_t kUsualPart = 8;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-// Whether two paces in one mode are of different work.
-bool IsOtherWork(float known_ns, float pace_ns) {
-  return known_ns != 0 && std::max(known_ns, pace_ns) > kOtherWork * std::min(known_ns, pace_ns);
+// Whether two paces are of different work.
+bool IsOtherWork(float known_ns, float pace_ns, float factor = kOtherWork) {
+  return known_ns != 0 && std::max(known_ns, pace_ns) > factor * std::min(known_ns, pace_ns);
 }
 
 // Counts the present burst, with a deadline as benefit.h says.
@@ -166,7 +166,9 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   NoteWork(memory, work);
   NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
-  NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
+  const bool begins_row = NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
+  // Counted in this mode alone: blocks of one row, one in two of which is of another mode, have each kind as often.
+  if (begins_row && memory.mode == Mode::kWaitsHalf) memory.lets_row_be = !memory.lets_row_be;
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place == 0) UseAnswer(memory);
 }
@@ -231,7 +233,12 @@ void Benefit::NotePace(BenefitMemory& memory) const {
   if (memory.paced_ns < kPacedNs) return;
   if (memory.paced_launches != 0) {
     const float pace_ns = static_cast<float>(memory.paced_ns) / static_cast<float>(memory.paced_launches);
-    if (IsOtherWork(memory.answer_pace_ns, pace_ns)) RelearnOtherWork(memory);
+    // A part of the answer's first second may be of the work for which it was found, so it is compared with that of the
+    // first pair as well, which may be of one kind of request.
+    const bool is_first = memory.answer_pace_ns == 0;
+    const bool is_other = is_first ? IsOtherWork(memory.known_pace_ns, pace_ns, kOtherWork * kOtherWork)
+                                   : IsOtherWork(memory.answer_pace_ns, pace_ns);
+    if (is_other) RelearnOtherWork(memory);
     if (memory.answer_pace_ns == 0) memory.answer_pace_ns = pace_ns;
   }
   memory.paced_ns = memory.paced_launches = 0;
@@ -276,9 +283,9 @@ void Benefit::SetHolds(BenefitMemory& memory) const {
     const std::uint64_t wait_ns = NextWaitNs(waits, now_ns_);
     if (wait_ns != 0 && wait_ns <= now_ns_ + ahead_ns) waits.shut_since_ns = now_ns_;
   }
-  memory.holds =
-      HoldsThroughout(memory.mode) ||
-      (IsWhileItWaits(memory.mode) && (waits.now || now_ns_ < std::max(LingersUntilNs(waits), ShutUntilNs(memory))));
+  const bool is_near = waits.now || now_ns_ < std::max(LingersUntilNs(waits), ShutUntilNs(memory));
+  const bool lets_be = memory.mode == Mode::kWaitsHalf && memory.lets_row_be;
+  memory.holds = HoldsThroughout(memory.mode) || (IsWhileItWaits(memory.mode) && is_near && !lets_be);
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -494,7 +501,7 @@ bool Benefit::MayStayAside(const BenefitMemory& memory) const {
 }
 
 Rest RestOf(const BenefitMemory& memory, Mode mode) {
-  if (!IsWhileItWaits(mode) || mode == Benefit::kRestMode) return {};
+  if (!IsWhileItWaits(mode) || mode >= Benefit::kRestMode) return {};
   const std::uint64_t ends_ns = memory.idle_since_ns == 0 ? kNever : RequestEndsAt(memory) + 1;
   if (memory.seen_ns >= ends_ns) return {.is_on = memory.waits.lead.ns >= kRestLeadNs};
   const std::uint64_t near_until_ns = NearUntilNs(memory.waits);

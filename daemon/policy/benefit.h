@@ -5,6 +5,8 @@
 //     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
 //     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
 //     held. Others stay held between two waits that follow one another at once (waits.h).
+//   - In kWaitsHalf every other row of waits (waits.h) is let be. What the group loses is the mean of the modes on both
+//     sides: most groups that `free` makes a little too slow need no more.
 //   - While no wait is near, others below such a group have the windows of kRestMode. Some time before the next wait is
 //     expected they are shut, so that what they have in flight has finished by then: that costs them less than narrow
 //     windows would, and the host waits no longer. If the wait does not come, they are opened again after a few such
@@ -187,8 +189,8 @@ class Benefit {
 
 // The modes' names, by mode.
 inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
-    "held",        "held-wide",  "waits-narrowest", "waits-narrow", "waits-medium",
-    "waits-wider", "waits-wide", "beside",          "beside-wide",  "free"};
+    "held",       "held-wide",  "waits-narrowest", "waits-narrow", "waits-medium", "waits-wider",
+    "waits-wide", "waits-half", "beside",          "beside-wide",  "free"};
 // Costs the others least, and is tried first.
 inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
@@ -223,8 +225,9 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // kBeside also has the smaller window, which is what tells it from kBesideWide where time slices are no lever. All
   // windows together are far less than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
-      {100, false, 0, 0},   {800, false, 0, 0}, {50, false, 0, 3'000}, {100, false, 0, 2'000}, {150, false, 0, 1'400},
-      {200, false, 0, 900}, {400, false, 0, 0}, {400, true, 1'000, 0}, {800, true, 0, 0},      {3'200, false, 0, 0},
+      {100, false, 0, 0},     {800, false, 0, 0},   {50, false, 0, 3'000}, {100, false, 0, 2'000},
+      {150, false, 0, 1'400}, {200, false, 0, 900}, {400, false, 0, 0},    {400, false, 0, 0},
+      {400, true, 1'000, 0},  {800, true, 0, 0},    {3'200, false, 0, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }

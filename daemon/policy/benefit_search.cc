@@ -13,9 +13,9 @@ namespace {
 using Mode = BenefitMemory::Mode;
 using Comparison = BenefitMemory::Comparison;
 
-constexpr Mode kFromCheapest[] = {Mode::kFree,        Mode::kBesideWide,     Mode::kBeside,
-                                  Mode::kWaitsWide,   Mode::kWaitsWider,     Mode::kWaitsMedium,
-                                  Mode::kWaitsNarrow, Mode::kWaitsNarrowest, Mode::kHeldWide};
+constexpr Mode kFromCheapest[] = {Mode::kFree,           Mode::kBesideWide, Mode::kBeside,      Mode::kWaitsHalf,
+                                  Mode::kWaitsWide,      Mode::kWaitsWider, Mode::kWaitsMedium, Mode::kWaitsNarrow,
+                                  Mode::kWaitsNarrowest, Mode::kHeldWide};
 
 // The standard error of the mean of `pairs` values; infinite for fewer than two.
 double Error(double variance, std::uint32_t pairs) {
@@ -78,7 +78,7 @@ Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
 }
 
 // The mode to try beside the answer: first the cheapest, then the middle one of the unknown between the dearest that is
-// too slow and the answer, at last the next cheaper.
+// too slow and the answer, of two the dearer, which is more often good enough; at last the next cheaper.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
   const Mode cheapest = CheapestOf(memory);
   if (cheapest <= answer || VerdictOf(memory, cheapest) == Verdict::kUnknown) return cheapest;
@@ -95,7 +95,7 @@ Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
     }
     cheaper = mode;
   }
-  if (count != 0) return between[(count - 1) / 2];
+  if (count != 0) return between[count / 2];
   const bool wide_is_left = answer < Mode::kHeldWide && IsOfUse(memory, Mode::kHeldWide) &&
                             VerdictOf(memory, Mode::kHeldWide) == Verdict::kUnknown;
   return wide_is_left ? Mode::kHeldWide : cheaper;

@@ -151,11 +151,12 @@ struct BenefitMemory {
     kWaitsMedium,
     kWaitsWider,
     kWaitsWide,
+    kWaitsHalf,
     kBeside,
     kBesideWide,
     kFree
   };
-  static constexpr std::size_t kModes = 10;
+  static constexpr std::size_t kModes = 11;
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t waits_ns = 0;      // of these, while its host waited
@@ -191,6 +192,7 @@ struct BenefitMemory {
   bool several_work = false;  // more than one has, on one device
   bool contended = false;     // busy, and a less important client has work on the same device
   WaitMemory waits;
+  bool lets_row_be = false;           // in kWaitsHalf: others are not held for the present row of waits
   Others others;                      // less important clients with recent work there
   Others known_with;                  // the others beside which what is known was measured
   std::uint64_t others_since_ns = 0;  // when `others` changed

@@ -61,14 +61,15 @@ auto& Ended(Memory& memory) {
   return at_place[std::min<std::size_t>(memory.went_on, at_place.size() - 1)];
 }
 
-void BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
+// Returns whether a row begins.
+bool BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
   const std::uint64_t gap_ns = memory.until_ns == 0 ? kNever : now_ns - memory.until_ns;
   const bool goes_on = gap_ns < kSameWaitNs;
   if (memory.in_row != 0) Count(Ended(memory), !goes_on);
   if (goes_on) {
     memory.stretch_since_ns = 0;
     memory.went_on = static_cast<std::uint8_t>(std::min<std::size_t>(memory.went_on + 1, memory.ended.size()));
-    return;
+    return false;
   }
   EndStretch(memory, now_ns);
   if (memory.in_row != 0) {
@@ -76,8 +77,10 @@ void BeginWait(WaitMemory& memory, std::uint64_t now_ns) {
     Count(memory.followed_soon[Place(memory)], gap_ns < kRestLeadNs);
   }
   const auto most = static_cast<std::uint8_t>(memory.followed.size());
+  const bool goes_past = memory.in_row == most;
   memory.in_row = gap_ns < kRowNs ? std::min<std::uint8_t>(memory.in_row + 1, most) : 1;
   memory.went_on = 0;
+  return goes_past || memory.in_row == 1;
 }
 
 }  // namespace
@@ -86,15 +89,13 @@ void NoteLaunches(WaitMemory& memory, std::uint64_t launched) {
   memory.launched += launched;
 }
 
-void NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns) {
-  if (waits == memory.now) return;
+bool NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns) {
+  if (waits == memory.now) return false;
   memory.now = waits;
-  if (waits) {
-    BeginWait(memory, now_ns);
-  } else {
-    memory.until_ns = now_ns;
-    BeginStretch(memory, true, now_ns);
-  }
+  if (waits) return BeginWait(memory, now_ns);
+  memory.until_ns = now_ns;
+  BeginStretch(memory, true, now_ns);
+  return false;
 }
 
 void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_ns) {

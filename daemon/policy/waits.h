@@ -31,8 +31,9 @@ inline constexpr std::uint64_t kRestLeadNs = 4 * kNsPerMs;
 
 // It has launched as many since the last decision.
 void NoteLaunches(WaitMemory& memory, std::uint64_t launched);
-// `waits`: whether the host waits from now on.
-void NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns);
+// `waits`: whether the host waits from now on. Returns whether a row begins with it; from its last place on, each
+// further wait of a row counts as one.
+bool NoteWaits(WaitMemory& memory, bool waits, std::uint64_t now_ns);
 // A request begins. The one before it ended at `ended_ns`.
 void NoteRequest(WaitMemory& memory, std::uint64_t ended_ns, std::uint64_t now_ns);
 

@@ -35,10 +35,12 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
                                                : text + "; without a limit on what they have in flight " + slower;
   }
   if (policy::IsWhileItWaits(memory.settled)) {
+    const bool is_half = memory.settled == Mode::kWaitsHalf;
     return fmt::format(
-        "it holds those below it only while its host waits for the device or is about to, {}: holding them "
+        "it holds those below it only {} its host waits for the device{}, {}: holding them "
         "whenever it is busy would make it {} faster, and beside them {}",
-        part, Slower(memory, memory.settled), slower);
+        is_half ? "every other time" : "while", is_half ? "" : " or is about to", part, Slower(memory, memory.settled),
+        slower);
   }
   const std::string_view how =
       *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them";

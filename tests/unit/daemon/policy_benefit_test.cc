@@ -7,6 +7,14 @@ namespace {
 
 using namespace test;
 
+// Ten times as long as Chat.
+Behaviour Long(double waits_beside_us, double waits_then_held_us) {
+  Behaviour chat = Chat(waits_beside_us, waits_then_held_us, {.noise = 0.03});
+  chat.launches *= 10;
+  chat.waits_held_us *= 10;
+  return chat;
+}
+
 TEST_CASE("others run beside an important group unless holding them makes it faster") {
   struct Row {
     const char* name;
@@ -21,6 +29,8 @@ TEST_CASE("others run beside an important group unless holding them makes it fas
       {"waits for others at its end", Chat(2000, 300), Mode::kWaitsWide},
       {"the same, on a core whose speed changes by half", Chat(2000, 300, kUnsteady), Mode::kWaitsWide},
       {"waits for others, but not for long, on such a core", Chat(400, 300, kUnsteady), Mode::kFree},
+      {"waits for others, and a little too long", Chat(850, 150), Mode::kWaitsHalf},
+      {"the same, in blocks of one wait each", Long(8000, 1500), Mode::kWaitsHalf},
       {"waits too long all the same", Chat(5000, 3000), Mode::kHeld},
       {"does nothing but wait",
        {.launches = 5,
@@ -373,14 +383,14 @@ TEST_CASE("what a program went through while it started does not put off its ans
   };
   const Behaviour requests{.launches = 333, .held_us = 21, .beside_us = 21, .pause_us = 43'000};
   for (const Behaviour& start : starts) {
-    for (const double start_s : {1.0, 2.0, 4.0, 8.0}) {
+    for (const double start_s : {0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0}) {
       INFO(start.launches << " launches, " << start_s << " s");
       std::uint32_t right = 0;
       for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
         Pair pair(5, seed);
         pair.Run(start, start_s);
         pair.Rest(5);
-        pair.Run(requests, 20);
+        pair.Run(requests, 25);
         right += pair.Settled() == Mode::kFree ? 1u : 0u;
       }
       CHECK(20 * right >= 19 * Seeds(10));

@@ -82,8 +82,8 @@ TEST_CASE("the windows below a group follow its mode") {
   for (const Row& row :
        {Row{Mode::kHeld, 100, true}, Row{Mode::kHeldWide, 100, true}, Row{Mode::kWaitsNarrowest, 50, true},
         Row{Mode::kWaitsNarrow, 100, true}, Row{Mode::kWaitsMedium, 150, true}, Row{Mode::kWaitsWider, 200, true},
-        Row{Mode::kWaitsWide, 400, true}, Row{Mode::kBeside, 400, false}, Row{Mode::kBesideWide, 800, false},
-        Row{Mode::kFree, 3'200, true}}) {
+        Row{Mode::kWaitsWide, 400, true}, Row{Mode::kWaitsHalf, 400, true}, Row{Mode::kBeside, 400, false},
+        Row{Mode::kBesideWide, 800, false}, Row{Mode::kFree, 3'200, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.state.tenants[0].idle_since_ns = kNow - 1;
@@ -365,6 +365,37 @@ TEST_CASE("others stay held between the waits of a row, but not after its last")
       }
       pass(10'000);
     }
+  }
+}
+
+TEST_CASE("others are held for every other row of waits, or of waits in one that has no end") {
+  World world = Below(Mode::kWaitsHalf, 1, true);
+  Tenant& important = world.state.tenants[0];
+  std::uint64_t now = kNow;
+  world.At(now);
+  // Whether others are held during a wait that begins `us` later, and just after it.
+  const auto held = [&](std::uint64_t us) {
+    now += us * kNsPerUs;
+    important.waits = true;
+    const bool during = world.At(now).gates[1].held;
+    now += 50 * kNsPerUs;
+    important.waits = false;
+    CHECK(world.At(now).gates[1].held == during);
+    return during;
+  };
+  for (int repeated = 0; repeated < 4; ++repeated) {
+    INFO("row " << repeated);
+    const bool is_held = repeated % 2 != 0;
+    CHECK(held(10'000) == is_held);
+    CHECK(held(300) == is_held);
+    CHECK(held(300) == is_held);
+  }
+  CHECK(!held(10'000));
+  for (int further = 0; further < 3; ++further)
+    CHECK(!held(300));
+  for (int further = 0; further < 4; ++further) {
+    INFO("further wait " << further);
+    CHECK(held(300) == (further % 2 == 0));
   }
 }
 

@@ -44,6 +44,13 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
   CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  policy::BenefitMemory half = memory(0.1F, 0, 32, true, false);
+  half.settled = policy::BenefitMemory::Mode::kWaitsHalf;
+  half.Of(half.settled) = {.pairs = 32, .typical = 0.04F};
+  CHECK(
+      BenefitText(half, 5) ==
+      "it holds those below it only every other time its host waits for the device, for 44 % of the time: holding them "
+      "whenever it is busy would make it 4 % faster, and beside them it would be 11 % slower (tolerance_percent=5)");
   policy::BenefitMemory wide = memory(0, 0, 0, true, false);
   wide.Of(policy::BenefitMemory::Mode::kHeldWide) = {.pairs = 32, .typical = 0.1F};
   CHECK(BenefitText(wide, 5) ==
