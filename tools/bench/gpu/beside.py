@@ -61,8 +61,12 @@ def mps_server(bench: Bench) -> Iterator[Tuple[Dict[str, str], Dict[str, str]]]:
     control = bench.children.start("mps", ["nvidia-cuda-mps-control", "-f"], {**os.environ, **environment})
     time.sleep(1)
     control.check_alive()
+    clients = dict(environment)
+    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        # Clients number the GPUs that the server has from 0.
+        clients["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in range(len(visible.split(","))))
     try:
-        yield environment, {"CUDA_MPS_CLIENT_PRIORITY": "1"}
+        yield clients, {"CUDA_MPS_CLIENT_PRIORITY": "1"}
     finally:
         # The server waits for its clients: after a failed part they still run, and are stopped later.
         with contextlib.suppress(subprocess.TimeoutExpired):
