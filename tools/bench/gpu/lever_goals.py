@@ -67,6 +67,12 @@ def kept_of(result: Dict[str, dict], beside: Tuple[str, ...]) -> float:
     return kept(result[OURS]) / best if best else math.nan
 
 
+def kept_of_same(result: Dict[str, dict], goal: Goal) -> Optional[float]:
+    """What the others keep of what the same processes do at equal priorities, where the goal is one of native; None: not measured."""
+    values = list(result[OURS].get("kept_of_same", {}).values())
+    return mean(values) if values and goal.others_of == "native" else None
+
+
 def multiple(result: Dict[str, dict], beside: Tuple[str, ...], key: str) -> Tuple[float, Optional[float]]:
     """The multiple of the best of these ways: as measured, and at one host speed if known."""
     def of(pick) -> float:
@@ -100,7 +106,7 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
     beside = f"of {'the better of ' if len(goal.beside) > 1 else ''}{' and '.join(goal.beside)}"
     lines = [latency_line(f"{key[:3]} {beside}", *multiple(result, goal.beside, key), limit)
              for key, limit in (("p50_ms", goal.p50), ("p99_ms", goal.p99))]
-    ours, of_same = result[OURS]["kept"], list(result[OURS].get("kept_of_same", {}).values())
+    ours, of_same = result[OURS]["kept"], kept_of_same(result, goal)
     if goal.is_by_priority:
         for level, word in ((HIGH, "high"), (MIDDLE, "middle"), (LOW, "low")):
             those = [value for name, value in ours.items() if PROGRAMS[name].priority == level]
@@ -108,8 +114,8 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
                 lines.append(others_line(f"{word} others of {goal.others_of}", mean(those), goal.others))
     else:
         lines.append(others_line(f"others of {goal.others_of}", kept_of(result, (goal.others_of,)), goal.others))
-    if of_same and goal.others_of == "native":
-        lines.append(others_line("others of the same processes at equal priorities", mean(of_same), goal.others))
+    if of_same is not None:
+        lines.append(others_line("others of the same processes at equal priorities", of_same, goal.others))
     if goal.least is not None:
         lines.append(others_line("the least of the others of native", min(ours.values()), goal.least))
     return lines
