@@ -24,7 +24,7 @@
 // The gate word and its states
 //   bit 0  kHeld     the client must not submit work to this device
 //   bit 1  kTracked  the client must report its transitions, keep its window and count what it submits
-//   bits 2 to 5      hints to a tracked client: kGuarded, kAwaited, kTellsWaits, kMaySpin (below)
+//   bits 2 to 6      hints to a tracked client: kGuarded, kAwaited, kTellsWaits, kMaySpin, kCountMayWait (below)
 //   bits 8..31       generation: changes with every write, so that a futex wait cannot miss a change (ABA)
 //
 //     open, untracked  0          submit. Nothing else: this is the hot path.
@@ -107,6 +107,9 @@ inline constexpr std::uint32_t kTellsWaits = 1u << 4;
 // With kHeld: a more important client holds it, and no turn or share; a held thread may spin for a while before it
 // sleeps. A client that does not know this flag sleeps at once.
 inline constexpr std::uint32_t kMaySpin = 1u << 5;
+// With kTellsWaits: between its reports LedgerDevice::submitted may be 1.5 ms old, else 0.25 ms. A client that does not
+// know this flag publishes it as often without need.
+inline constexpr std::uint32_t kCountMayWait = 1u << 6;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
 using Word = std::atomic<std::uint32_t>;

@@ -13,7 +13,8 @@ namespace {
 std::uint32_t Flags(const GateSetting& setting) {
   return (setting.held ? abi::kHeld : 0u) | (setting.tracked ? abi::kTracked : 0u) |
          (setting.guarded ? abi::kGuarded : 0u) | (setting.awaited ? abi::kAwaited : 0u) |
-         (setting.tells_waits ? abi::kTellsWaits : 0u) | (setting.may_spin ? abi::kMaySpin : 0u);
+         (setting.tells_waits ? abi::kTellsWaits : 0u) | (setting.may_spin ? abi::kMaySpin : 0u) |
+         (setting.count_may_wait ? abi::kCountMayWait : 0u);
 }
 
 // The word is shared between processes, so no FUTEX_PRIVATE_FLAG. glibc has no wrapper for futex.
@@ -44,7 +45,8 @@ BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs 
                        has_slices_ ? gate.slice_us.load(std::memory_order_relaxed) : 0,
                        (word & abi::kAwaited) != 0,
                        (word & abi::kTellsWaits) != 0,
-                       (word & abi::kMaySpin) != 0};
+                       (word & abi::kMaySpin) != 0,
+                       (word & abi::kCountMayWait) != 0};
     flagged_ += (word & abi::kFlagMask) != 0 ? 1u : 0u;
   }
   WriteSummary();

@@ -24,6 +24,7 @@ struct GateSetting {
   bool awaited = false;            // another client is held until it is idle
   bool tells_waits = false;        // it must report when its host waits
   bool may_spin = false;           // its held threads may spin for a while before they sleep
+  bool count_may_wait = false;     // with tells_waits: nobody needs to know now how many launches there were
   bool operator==(const GateSetting&) const = default;
 };
 

@@ -35,7 +35,7 @@ void DeviceTracker::GrantAccount(TrackedStream* stream, LaunchKey key, LaunchKey
   if (place == StreamAccounts::kAccounts) return;
   if (window.us != 0) admission_.Promise(room_ns);
   const std::uint64_t by_age_ns = stream->marked_at_ns + kMarkerAgeNs;
-  const std::uint64_t until_ns = reports_.WantsWaits() ? std::min(by_age_ns, last_submit_ns_ + kCountNs) : by_age_ns;
+  const std::uint64_t until_ns = reports_.WantsCount() ? std::min(by_age_ns, last_submit_ns_ + kCountNs) : by_age_ns;
   accounts_.Grant(place,
                   {owner, stream, epoch_, streams_.Forgets(), window, room_ns, stream->work.UnmarkedNs(), until_ns},
                   times_.Costs(), key, function);

@@ -21,6 +21,8 @@ class TrackerSink {
   virtual abi::LedgerDevice& Counters() = 0;
   // Whether kWaits is to be reported now. Never blocks.
   virtual bool WantsWaits() const = 0;
+  // Whether `submitted` must be at most kCountNs old. Never blocks.
+  virtual bool WantsCount() const = 0;
 };
 
 class DeviceReports {
@@ -49,12 +51,12 @@ class DeviceReports {
   // Whether the host waits for the device, as far as the daemon asks for it.
   void SetWaits(bool waits) {
     if (sink_ == nullptr || !is_busy_) return;
-    waits = waits && WantsWaits();
+    waits = waits && sink_->WantsWaits();
     if (waits == is_waiting_) return;
     is_waiting_ = waits;
     ReportBusy();
   }
-  bool WantsWaits() const { return sink_ != nullptr && sink_->WantsWaits(); }
+  bool WantsCount() const { return sink_ != nullptr && sink_->WantsCount(); }
   // 0: none. `has_work`: a change is reported at once, else with the next report.
   void SetDeadline(std::uint64_t deadline_ns, bool has_work) {
     if (deadline_ns == deadline_ns_) return;

@@ -161,6 +161,11 @@ bool Session::LedgerSink::WantsWaits() const {
   return session->IsAlive() && (session->board_.Word(slot) & abi::kTellsWaits) != 0;
 }
 
+bool Session::LedgerSink::WantsCount() const {
+  return session->IsAlive() &&
+         (session->board_.Word(slot) & (abi::kTellsWaits | abi::kCountMayWait)) == abi::kTellsWaits;
+}
+
 SpinCredit* SpinCreditHere() {
   static const bool may_spin = std::thread::hardware_concurrency() >= SpinCredit::kFewestProcessors;
   thread_local constinit SpinCredit credit;

@@ -71,6 +71,7 @@ class Session {
     void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
     abi::LedgerDevice& Counters() override { return session->ledger_->Device(slot); }
     bool WantsWaits() const override;
+    bool WantsCount() const override;
     Session* session = nullptr;
     std::uint32_t slot = 0;
   };

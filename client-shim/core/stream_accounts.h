@@ -14,8 +14,8 @@
 //   stream    it has unsettled work, so that the client is busy and no start marker is missing; no other launch is
 //             admitted on it; markers may be recorded on it elsewhere (TrackedStreams::MayMarkElsewhere)
 //   device    no marker is due, nothing is captured, there is no deadline, and the host is not ahead
-//   daemon    where it wants to know when the host waits, the number of launches in the ledger is not older than
-//             kCountNs
+//   daemon    where it expects the next wait by the number of launches, or measures, that in the ledger is not older
+//             than kCountNs
 //
 // What an account has counted is missing in the device's figures until it is folded into them, so whoever needs these
 // folds first. After a fold, the figures are what they would be without accounts. A launch whose grant has been taken

@@ -88,6 +88,7 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
   }
   gate.window_us = WindowOf(index, gate.window_floor);
   gate.tells_waits = HasOthersBelow(tenant) && holders_.Measures(tenant.group);
+  gate.count_may_wait = gate.tells_waits && !holders_.NeedsCount(tenant.group);
   gate.may_wait = !guarded && ConcernsNobody(tenant);
 }
 

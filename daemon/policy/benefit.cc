@@ -259,6 +259,8 @@ void Benefit::Begin(BenefitMemory& memory) const {
   if (memory.surprises == 0) memory.trial = NextTrial(memory);
   // Held and trial come first alternately: others catch up in the block after they were held.
   SetMode(memory, memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial);
+  // Until now, the number of launches was known late.
+  if (memory.burst_ns != 0) memory.settles_until_ns = std::max(memory.settles_until_ns, now_ns_ + kLateCountNs);
   // At a burst's beginning its launches so far were counted already, for no block.
   if (memory.burst_ns == 0 && !memory.skips && !memory.skips_request) memory.block.launches = memory.burst_launches;
 }
@@ -511,6 +513,10 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
   const bool is_on = memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < wait_ns;
   const std::uint64_t again_ns = is_on ? AskAgainNs(memory.waits, wait_ns - ahead_ns, memory.seen_ns) : kNever;
   return {.is_on = is_on, .ask_again_ns = std::min(ends_ns, again_ns)};
+}
+
+bool NeedsCount(const BenefitMemory& memory) {
+  return memory.place != 0 || AheadNs(memory.mode) != 0;
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {

@@ -105,6 +105,8 @@ class Benefit {
   // Others are shut ahead of a wait for no more than this many times Allowance::ahead_us.
   static constexpr std::uint64_t kMostAhead = 3;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
+  // Where nobody needs it sooner (NeedsCount), a number of launches is known so late.
+  static constexpr std::uint64_t kLateCountNs = 2 * kNsPerMs;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
   static constexpr std::uint64_t kWatchNs = 2 * kNsPerS;
@@ -243,6 +245,8 @@ struct Rest {
   std::uint64_t ask_again_ns = kNever;
 };
 Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
+// Whether launches must be known as they happen: a pair is measured, or a wait is expected by their number.
+bool NeedsCount(const BenefitMemory& memory);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
 void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);

@@ -43,6 +43,8 @@ class Holders {
   // After that: whether those below it may be untracked. And that they are.
   bool MayLeaveOthers(std::uint32_t group) const;
   void LeaveOthers(std::uint32_t group, const Benefit::Work& work);
+  // Whether its launches must be known as they happen.
+  bool NeedsCount(std::uint32_t group) const { return policy::NeedsCount(*decision_->memory[group].benefit); }
   // Before Observe: whether they still may be.
   bool MayStayAside(std::uint32_t group) const;
 

@@ -374,10 +374,11 @@ struct Gate {
   std::uint32_t window_floor = 0;
   std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
-  std::uint64_t held_for = 0;  // client id; 0: no client in particular
-  bool awaited = false;        // open, and a client with work is held for its client
-  bool tells_waits = false;    // its client must say when its host waits
-  bool may_spin = false;       // held for a more important client, and its threads may spin for a while
+  std::uint64_t held_for = 0;   // client id; 0: no client in particular
+  bool awaited = false;         // open, and a client with work is held for its client
+  bool tells_waits = false;     // its client must say when its host waits
+  bool count_may_wait = false;  // with tells_waits: how many launches there were is needed with its reports only
+  bool may_spin = false;        // held for a more important client, and its threads may spin for a while
   // Open, and nobody is held or opened when its client becomes busy or idle: a decision about that may wait.
   bool may_wait = false;
   bool operator==(const Gate&) const = default;

@@ -37,10 +37,15 @@ bool GateWriter::RenewLease(Client& client, std::uint64_t now_ns) const {
 }
 
 GateSetting GateWriter::SettingOf(const policy::Gate& gate) const {
-  if (!enforces_) return {.tracked = gate.tracked, .awaited = gate.awaited, .tells_waits = gate.tells_waits};
+  if (!enforces_) {
+    return {.tracked = gate.tracked,
+            .awaited = gate.awaited,
+            .tells_waits = gate.tells_waits,
+            .count_may_wait = gate.count_may_wait};
+  }
   const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
   return {gate.held,     gate.tracked, gate.window_us,   gate.window_floor, beside,
-          gate.slice_us, gate.awaited, gate.tells_waits, gate.may_spin};
+          gate.slice_us, gate.awaited, gate.tells_waits, gate.may_spin,     gate.count_may_wait};
 }
 
 void GateWriter::CountBinding(Client& client, bool bound, bool binds, std::uint64_t now_ns) const {

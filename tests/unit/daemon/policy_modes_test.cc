@@ -410,6 +410,25 @@ TEST_CASE("below a group that holds only while its host waits, no group takes tu
   }
 }
 
+TEST_CASE("launches must be known as they happen where a wait is expected by them, and while a pair is measured") {
+  struct Row {
+    Mode mode;
+    bool is_needed;
+  };
+  for (const Row& row : {Row{Mode::kHeld, false}, Row{Mode::kHeldWide, false}, Row{Mode::kWaitsNarrowest, true},
+                         Row{Mode::kWaitsWider, true}, Row{Mode::kWaitsWide, false}, Row{Mode::kWaitsHalf, false},
+                         Row{Mode::kBeside, false}, Row{Mode::kFree, false}}) {
+    INFO("mode " << ModeText(row.mode));
+    World world = Below(row.mode, 1, true);
+    BenefitMemory& benefit = world.state.groups[0].memory.benefit.Use();
+    benefit.several = 0;
+    CHECK(world.At(kNow).gates[0].count_may_wait == !row.is_needed);
+    CHECK(!world.At(kNow).gates[1].count_may_wait);
+    benefit.place = 1;
+    CHECK(!world.At(kNow).gates[0].count_may_wait);
+  }
+}
+
 TEST_CASE("a group that is never measured need not say when its host waits") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;

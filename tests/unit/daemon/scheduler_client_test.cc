@@ -143,7 +143,8 @@ TEST_CASE("a client is asked to report its waits, which shut and open others' ga
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
   CHECK((high->board->Word(0) & abi::kTellsWaits) != 0);
-  CHECK((low->board->Word(0) & abi::kTellsWaits) == 0);
+  CHECK((low->board->Word(0) & (abi::kTellsWaits | abi::kCountMayWait)) == 0);
+  CHECK((high->board->Word(0) & abi::kCountMayWait) != 0);
   policy::BenefitMemory& benefit = high->client->group->memory.benefit.Use();
   benefit.mode = benefit.settled = policy::BenefitMemory::Mode::kWaitsWide;
   benefit.next_trial_ns = policy::kNever;

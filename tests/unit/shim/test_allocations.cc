@@ -36,6 +36,7 @@ struct NoSink : TrackerSink {
   void Report(xschedd::abi::TransitionKind, std::uint64_t) override {}
   xschedd::abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return false; }
+  bool WantsCount() const override { return false; }
   xschedd::abi::LedgerDevice counters{};
 };
 }  // namespace

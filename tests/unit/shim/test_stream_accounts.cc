@@ -71,17 +71,16 @@ TEST_CASE_METHOD(Accounts, "a launch of a known kind on a busy stream is counted
   CHECK(IsOnAccount(Key(kStream)));  // who has only looked has taken nothing back
 }
 
-TEST_CASE_METHOD(Accounts, "where the daemon wants to know of waits, it can soon see how many launches there were",
-                 "[accounts]") {
-  sink.wants_waits = GENERATE(false, true);
+TEST_CASE_METHOD(Accounts, "where the daemon needs it, it can soon see how many launches there were", "[accounts]") {
+  sink.wants_count = GENERATE(false, true);
   Learn();
   CHECK(IsOnAccount(Key(kStream)));
   TestClock::Pass(kCountNs - 20'000);  // a reading of the clock takes time as well
   CHECK(IsOnAccount(Key(kStream)));
   TestClock::Pass(20'000);
   const std::uint64_t before = sink.submitted;
-  CHECK(IsOnAccount(Key(kStream)) == !sink.wants_waits);
-  CHECK(sink.submitted == before + (sink.wants_waits ? 3 : 0));
+  CHECK(IsOnAccount(Key(kStream)) == !sink.wants_count);
+  CHECK(sink.submitted == before + (sink.wants_count ? 3 : 0));
   CHECK(IsOnAccount(Key(kStream)));  // until it is old again
 }
 

@@ -19,7 +19,9 @@ struct Sink : TrackerSink {
   }
   abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return wants_waits; }
+  bool WantsCount() const override { return wants_count; }
   bool wants_waits = false;
+  bool wants_count = false;
   std::vector<abi::TransitionKind> reports;
   std::vector<std::uint64_t> deadlines;
   abi::LedgerDevice counters{};

@@ -211,6 +211,7 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
     void Report(abi::TransitionKind, std::uint64_t) override {}
     abi::LedgerDevice& Counters() override { return counters; }
     bool WantsWaits() const override { return false; }
+    bool WantsCount() const override { return false; }
     abi::LedgerDevice counters{};
   } sink;
   DeviceTracker tracker(0, &kVendor, &captures, &deadlines);
