@@ -56,6 +56,8 @@ class DeviceReports {
     is_waiting_ = waits;
     ReportBusy();
   }
+  // SetWaits(true) would report it.
+  bool WouldReportWait() const { return sink_ != nullptr && is_busy_ && !is_waiting_ && sink_->WantsWaits(); }
   bool WantsCount() const { return sink_ != nullptr && sink_->WantsCount(); }
   // 0: none. `has_work`: a change is reported at once, else with the next report.
   void SetDeadline(std::uint64_t deadline_ns, bool has_work) {

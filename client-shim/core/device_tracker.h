@@ -256,7 +256,11 @@ class DeviceTracker {
   // Whether the agent need not look soon.
   bool IsLazy(std::uint64_t now_ns, bool is_steady) const;
   // ---- reports
-  void UpdateWaits() { reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead()); }
+  void UpdateWaits() {
+    const bool waits = blocked_ > 0 || admission_.IsHostAhead();
+    if (waits && reports_.WouldReportWait()) FoldAll();  // the daemon reads with it how many launches there were
+    reports_.SetWaits(waits);
+  }
   void UpdateDeadline();
   void WindowChanged() {
     TakeBackAll();  // their room is of the previous window

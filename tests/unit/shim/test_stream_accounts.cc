@@ -84,6 +84,20 @@ TEST_CASE_METHOD(Accounts, "where the daemon needs it, it can soon see how many 
   CHECK(IsOnAccount(Key(kStream)));  // until it is old again
 }
 
+TEST_CASE_METHOD(Accounts, "a wait is reported with all launches before it", "[accounts]") {
+  sink.wants_waits = GENERATE(false, true);
+  Learn();
+  int event = 0;
+  tracker.EventRecorded(&event, Key(kStream));
+  const std::uint64_t before = sink.submitted;
+  for (int i = 0; i < 10; ++i)
+    CHECK(IsOnAccount(Key(kStream)));
+  CHECK(sink.submitted == before);
+  const Snapshot waiting = tracker.BeginEventSync(&event);
+  CHECK(sink.submitted == before + (sink.wants_waits ? 10 : 0));
+  tracker.EndSync(waiting, true);
+}
+
 TEST_CASE_METHOD(Accounts, "the dozens of kinds that an eager program launches by turns fit into an account",
                  "[accounts]") {
   std::mt19937_64 random(1);
