@@ -38,6 +38,8 @@ constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 constexpr std::uint64_t kPausePart = 4;
 // A spell weighs 1/this in the average length of spells.
 constexpr std::uint64_t kUsualPart = 8;
+// While others work and the group does not, the time until the next trial passes 1/this as fast.
+constexpr std::uint64_t kSlowPart = 4;
 // The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -167,7 +169,8 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   NotePace(memory);
   NoteLaunches(memory.waits, work.launched);
   const bool begins_row = NoteWaits(memory.waits, work.busy && work.waits, now_ns_);
-  // Counted in this mode alone: blocks of one row, one in two of which is of another mode, have each kind as often.
+  // It flips in this mode alone: every other block of a pair is in another one, and blocks of one row each would
+  // otherwise all be of one kind.
   if (begins_row && memory.mode == Mode::kWaitsHalf) memory.lets_row_be = !memory.lets_row_be;
   if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
   if (memory.place == 0) UseAnswer(memory);
@@ -325,7 +328,8 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   }
   const bool counts = memory.open && memory.contended;
   if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
-    memory.next_trial_ns += passed;
+    const bool passes_slowly = memory.others_work && memory.longest >= kCheap;
+    memory.next_trial_ns += passes_slowly ? passed - passed / kSlowPart : passed;
   }
   if (memory.others_work && !tries) memory.others_ns += passed;
   if (memory.several_work && !tries) memory.several_ns += passed;
@@ -424,11 +428,12 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
   Comparison& known = memory.Of(memory.trial);
-  // A surprise: the program has changed, and what is known no longer counts.
+  // A surprise: the program has changed, and what is known no longer counts. What is known is as wrong if the repeat is
+  // as far from it, but on its side of the tolerance.
   const double tolerance = ToleranceOf(memory, memory.trial);
   const bool contradicts = (typical > tolerance) != (known.typical > tolerance);
-  const bool is_surprise = known.is_known && contradicts &&
-                           std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
+  const bool is_far = std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
+  const bool is_surprise = known.is_known && is_far && (contradicts || memory.surprises != 0);
   if (is_surprise && memory.surprises == 0) {
     memory.surprises = 1;
     memory.next_trial_ns = now_ns_;
@@ -437,6 +442,8 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   memory.surprises = 0;
   if (is_surprise) Forget(memory);
   if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
+  known.fine_in_row = static_cast<std::uint8_t>(typical > tolerance ? 0 : std::min(known.fine_in_row + 1, kFineInRow));
+  if (known.fine_in_row == kFineInRow && VerdictOf(memory, memory.trial) == Verdict::kSlower) known = {};
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);

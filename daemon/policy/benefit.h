@@ -5,8 +5,9 @@
 //     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
 //     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
 //     held. Others stay held between two waits that follow one another at once (waits.h).
-//   - In kWaitsHalf every other row of waits (waits.h) is let be. What the group loses is the mean of the modes on both
-//     sides: most groups that `free` makes a little too slow need no more.
+//   - In kWaitsHalf every other row of waits (waits.h) is let be: the group loses the mean of what it loses in
+//   kWaitsWide
+//     and with nobody held. That suits one that `free` makes a little too slow.
 //   - While no wait is near, others below such a group have the windows of kRestMode. Some time before the next wait is
 //     expected they are shut, so that what they have in flight has finished by then: that costs them less than narrow
 //     windows would, and the host waits no longer. If the wait does not come, they are opened again after a few such
@@ -40,8 +41,9 @@
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. So it does with a
 //     request after a few short bursts that are. Two such pairs are an answer.
-//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat contradicts
-//     it as well, everything is measured again.
+//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat is as far
+//     from it, everything is measured again. A mode that is known as too slow is measured again once kFineInRow pairs
+//     in a row were not: what a few seconds have spoilt, as others' start does, must not stay for minutes.
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
 //     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
 //     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
@@ -58,8 +60,8 @@
 //     pace is quite another (a program that starts does other work than later), all is measured again, while the
 //     answer stays until shown wrong. This happens at most once in kRelearnNs, and half as often after each time the
 //     answer was the same, down to once in kLongestRelearnNs.
-//   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
-//     part of that time.
+//   - The time until the next trial passes while the group is open and contended, so that trials cost a bounded part of
+//     that time; a quarter as fast while others work and it does not, unless they are held for less than kCheap.
 //   - While `free` is known to be good enough, what the others do decides nothing until the next trial. So they may be
 //     untracked until then (arbiter_aside.cc), and are taken to have work all the time. When it is due, they are
 //     tracked again; if none is contended for kWatchNs then, it waits for kShortestWaitNs more.
@@ -91,6 +93,7 @@ class Benefit {
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   // In the long run far fewer than 1 % of its bursts are in such blocks, or behind one.
   static constexpr double kSparedPart = 500;
+  static constexpr int kFineInRow = 3;
   // Enough for a first search.
   static constexpr std::uint8_t kUnsparedPairs = 8;
   static constexpr double kCheap = 0.03;

@@ -369,6 +369,27 @@ TEST_CASE("what was measured while a program started does not last") {
   }
 }
 
+TEST_CASE("what others spoil for some seconds does not keep them held for minutes") {
+  // Twice as long beside them at first, as while they start, then hardly longer.
+  struct Row {
+    std::uint64_t pause_us;
+    double within_s;
+  };
+  for (const Row& row : {Row{3'000, 60}, Row{43'000, 150}, Row{93'000, 300}}) {
+    for (const double spoilt_s : {1.0, 2.0, 3.0, 5.0}) {
+      INFO("pauses of " << row.pause_us << " us, spoilt for " << spoilt_s << " s");
+      std::uint32_t right = 0;
+      for (std::uint32_t seed = 1; seed <= Seeds(20); ++seed) {
+        Pair pair(5, seed);
+        pair.Run({.launches = 333, .held_us = 21, .beside_us = 42, .pause_us = row.pause_us}, spoilt_s);
+        pair.Run({.launches = 333, .held_us = 21, .beside_us = 21.3, .pause_us = row.pause_us}, row.within_s);
+        right += IsBeside(pair.Settled()) ? 1u : 0u;
+      }
+      CHECK(10 * right >= 9 * Seeds(20));
+    }
+  }
+}
+
 TEST_CASE("what a program went through while it started does not put off its answer") {
   // Its first work, which others delay: few launches for which its host waits, or long kernels one after the other.
   // Then requests of 7 ms, twenty a second, which they do not delay.

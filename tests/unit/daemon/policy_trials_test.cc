@@ -190,6 +190,30 @@ TEST_CASE("trials of a program whose work changes again and again delay few of i
   }
 }
 
+TEST_CASE("in a long burst a pair begins once the number of launches is no longer known late") {
+  BenefitMemory memory;
+  memory.longest = 1;
+  std::uint64_t now = kNow;
+  std::uint64_t next_decision = kNever;
+  const auto launch = [&](std::uint64_t ms, std::uint64_t launched) {
+    now += ms * kNsPerMs;
+    const Benefit benefit(5, 200, now);
+    benefit.Advance(memory, {.launched = launched, .busy = true, .contended = true});
+    if (benefit.IsDue(memory)) benefit.Begin(memory);
+    benefit.Note(memory, true, next_decision);
+  };
+  memory.next_trial_ns = now + 150 * kNsPerMs;
+  while (memory.place == 0)
+    launch(10, 3);
+  REQUIRE(memory.burst_ns >= 100 * kNsPerMs);
+  launch(1, 40);
+  CHECK(memory.block.launches == 0);
+  CHECK(memory.block.busy_ns == 0);
+  launch(2, 5);
+  CHECK(memory.block.launches == 5);
+  CHECK(memory.block.busy_ns == 2 * kNsPerMs);
+}
+
 TEST_CASE("a block counts all launches of its first burst, and nothing of a burst that was cut short") {
   BenefitMemory memory;
   memory.longest = 1;
