@@ -442,8 +442,9 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   memory.surprises = 0;
   if (is_surprise) Forget(memory);
   if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
-  known.fine_in_row = static_cast<std::uint8_t>(typical > tolerance ? 0 : std::min(known.fine_in_row + 1, kFineInRow));
-  if (known.fine_in_row == kFineInRow && VerdictOf(memory, memory.trial) == Verdict::kSlower) known = {};
+  const bool is_fine = typical <= tolerance;
+  if (is_fine && known.was_fine && VerdictOf(memory, memory.trial) == Verdict::kSlower) known = {};
+  known.was_fine = is_fine;
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
@@ -458,6 +459,10 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   // A verdict that is clear early stands: further pairs come one by one.
   known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
   Conclude(memory, is_surprise);
+  if (known.was_fine && VerdictOf(memory, memory.trial) == Verdict::kSlower) {
+    memory.surprises = 1;
+    memory.next_trial_ns = now_ns_;
+  }
 }
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {

@@ -42,8 +42,9 @@
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. So it does with a
 //     request after a few short bursts that are. Two such pairs are an answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat is as far
-//     from it, everything is measured again. A mode that is known as too slow is measured again once kFineInRow pairs
-//     in a row were not: what a few seconds have spoilt, as others' start does, must not stay for minutes.
+//     from it, everything is measured again. A pair in which a mode that is known as too slow is not is repeated, too;
+//     if it is not in the repeat either, that mode is measured again: what some seconds have spoilt, as others' start
+//     does, must not stay for minutes.
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
 //     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
 //     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
@@ -93,7 +94,6 @@ class Benefit {
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   // In the long run far fewer than 1 % of its bursts are in such blocks, or behind one.
   static constexpr double kSparedPart = 500;
-  static constexpr int kFineInRow = 3;
   // Enough for a first search.
   static constexpr std::uint8_t kUnsparedPairs = 8;
   static constexpr double kCheap = 0.03;

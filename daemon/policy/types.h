@@ -169,8 +169,8 @@ struct BenefitMemory {
   // A mode compared with kHeld: means over pairs of logarithms of ratios, and their variances.
   struct Comparison {
     std::uint32_t pairs = 0;
-    bool is_known = false;         // enough for a verdict
-    std::uint8_t fine_in_row = 0;  // the last pairs, within the tolerance; kFineInRow of benefit.h at most
+    bool is_known = false;  // enough for a verdict
+    bool was_fine = false;  // the last pair was within the tolerance
     float typical = 0;
     float typical_variance = 0;
     float tail = 0;  // of what is outside twice the tolerance
