@@ -67,7 +67,7 @@ void Arbiter::MarkDevicesAside() {
     if (groups_[tenant.group].is_aside) devices_[tenant.device].is_aside = true;
 }
 
-// Which groups are still aside, by what was known before this decision.
+// Finds the groups that are still aside, going by what was known before this decision.
 void Arbiter::FindAside() {
   if (!is_by_priority_ || !state_->settings.step_aside) return;
   bool any = false;
@@ -83,7 +83,7 @@ void Arbiter::FindAside() {
     groups_[group].is_aside = groups_[group].is_aside && AreAside(group);
 }
 
-// Which groups step aside now.
+// Decides which groups step aside now.
 void Arbiter::StepAside() {
   if (!state_->settings.step_aside) return;
   const auto& observed = holders_.Observed();

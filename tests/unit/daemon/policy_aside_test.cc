@@ -189,7 +189,7 @@ TEST_CASE("a group is untracked on all its devices or on none") {
   }
 }
 
-TEST_CASE("a group beside whose others nobody is aside is told of nobody") {
+TEST_CASE("a group is not told that others are aside if none of those below it is") {
   Node node(2);
   node.Add(1, 10, 0);
   node.Add(2, 0, 0);
