@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "daemon/policy/average.h"
 #include "daemon/policy/waits.h"
 
 namespace xschedd::policy {
@@ -12,7 +11,6 @@ namespace {
 
 using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
-using Comparison = BenefitMemory::Comparison;
 
 // A block ends after kFewestBursts and kShortestBlockNs, with a request after kManyBursts, or kSlowBursts that are
 // slower by kClearFactor, or after kLongestBlockNs.
@@ -228,6 +226,7 @@ void Benefit::RelearnOtherWork(BenefitMemory& memory) const {
 
 void Benefit::Forget(BenefitMemory& memory) {
   memory.comparisons = {};
+  memory.repeats = false;
   memory.known_pace_ns = memory.answer_pace_ns = 0;
 }
 
@@ -259,9 +258,9 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
 
 void Benefit::Begin(BenefitMemory& memory) const {
   memory.place = 1;
-  if (memory.surprises == 0) memory.trial = NextTrial(memory);
+  if (!memory.repeats) memory.trial = NextTrial(memory);
   // Held and trial come first alternately: others catch up in the block after they were held.
-  SetMode(memory, memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial);
+  SetMode(memory, (memory.Of(memory.trial).pairs + (memory.repeats ? 1 : 0)) % 2 == 0 ? Mode::kHeld : memory.trial);
   // Until now, the number of launches was known late.
   if (memory.burst_ns != 0) memory.settles_until_ns = std::max(memory.settles_until_ns, now_ns_ + kLateCountNs);
   // At a burst's beginning its launches so far were counted already, for no block.
@@ -412,9 +411,10 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   const Block& held = memory.mode == Mode::kHeld ? memory.block : memory.first;
   const Block& other = memory.mode == Mode::kHeld ? memory.first : memory.block;
   const bool reports_waits = memory.deadline_ns == 0 && held.waits_ns + other.waits_ns != 0;
-  const float typical = Clip(memory.deadline_ns != 0 ? DeadlineRatio(held, other)
-                             : reports_waits         ? WaitsRatio(held, other)
-                                                     : WholeRatio(held, other));
+  const float whole = Clip(WholeRatio(held, other));
+  const float typical = memory.deadline_ns != 0 ? Clip(DeadlineRatio(held, other))
+                        : reports_waits         ? Clip(WaitsRatio(held, other))
+                                                : whole;
   const auto pace_ns = static_cast<float>(PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
   if (IsOtherWork(memory.known_pace_ns, pace_ns)) RelearnOtherWork(memory);
   if (memory.trial > memory.settled && IsLowerBound(typical)) {
@@ -427,42 +427,8 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     const double delayed_ns = static_cast<double>(pace_ns) * std::max(static_cast<double>(other.launches), burst);
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
-  Comparison& known = memory.Of(memory.trial);
-  // A surprise: the program has changed, and what is known no longer counts. What is known is as wrong if the repeat is
-  // as far from it, but on its side of the tolerance.
-  const double tolerance = ToleranceOf(memory, memory.trial);
-  const bool contradicts = (typical > tolerance) != (known.typical > tolerance);
-  const bool is_far = std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
-  const bool is_surprise = known.is_known && is_far && (contradicts || memory.surprises != 0);
-  if (is_surprise && memory.surprises == 0) {
-    memory.surprises = 1;
-    memory.next_trial_ns = now_ns_;
-    return;
-  }
-  memory.surprises = 0;
-  if (is_surprise) Forget(memory);
   if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
-  const bool is_fine = typical <= tolerance;
-  if (is_fine && known.was_fine && VerdictOf(memory, memory.trial) == Verdict::kSlower) known = {};
-  known.was_fine = is_fine;
-  known.pairs = std::min(known.pairs + 1, 4 * kPairs);
-  const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
-  Average(known.typical, known.typical_variance, typical, weight);
-  const float outside =
-      typical - std::clamp(typical, -2 * static_cast<float>(tolerance), 2 * static_cast<float>(tolerance));
-  Average(known.tail, known.tail_variance, outside, weight);
-  if (reports_waits) {
-    known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
-    Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
-            1.0F / static_cast<float>(known.whole_pairs));
-  }
-  // A verdict that is clear early stands: further pairs come one by one.
-  known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
-  Conclude(memory, is_surprise);
-  if (known.was_fine && VerdictOf(memory, memory.trial) == Verdict::kSlower) {
-    memory.surprises = 1;
-    memory.next_trial_ns = now_ns_;
-  }
+  Learn(memory, {typical, whole, reports_waits});
 }
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
@@ -490,8 +456,7 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
 
 bool Benefit::IsFreeKnown(const BenefitMemory& memory) {
   return memory.settled == kCheapest && memory.mode == kCheapest && memory.Of(kCheapest).is_known &&
-         memory.wait_ns != 0 && !memory.is_put_off && memory.surprises == 0 && memory.place == 0 &&
-         memory.deadline_ns == 0;
+         memory.wait_ns != 0 && !memory.is_put_off && !memory.repeats && memory.place == 0 && memory.deadline_ns == 0;
 }
 
 bool Benefit::MayLeaveOthers(const BenefitMemory& memory, std::uint64_t& next_decision_ns) const {

@@ -6,8 +6,7 @@
 //     that reports when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
 //     held. Others stay held between two waits that follow one another at once (waits.h).
 //   - In kWaitsHalf every other row of waits (waits.h) is let be: the group loses the mean of what it loses in
-//   kWaitsWide
-//     and with nobody held. That suits one that `free` makes a little too slow.
+//     kWaitsWide and with nobody held. That suits one that `free` makes a little too slow.
 //   - While no wait is near, others below such a group have the windows of kRestMode. Some time before the next wait is
 //     expected they are shut, so that what they have in flight has finished by then: that costs them less than narrow
 //     windows would, and the host waits no longer. If the wait does not come, they are opened again after a few such
@@ -41,10 +40,9 @@
 //   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. So it does with a
 //     request after a few short bursts that are. Two such pairs are an answer.
-//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat is as far
-//     from it, everything is measured again. A pair in which a mode that is known as too slow is not is repeated, too;
-//     if it is not in the repeat either, that mode is measured again: what some seconds have spoilt, as others' start
-//     does, must not stay for minutes.
+//   - A pair on the other side of the tolerance than what is known of its mode is repeated at once. If the repeat is
+//     there, too, or farther from what is known than chance explains, that mode is measured again: the program has
+//     changed, or some seconds were spoilt, as others' start does. An average alone would take minutes to follow.
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
 //     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
 //     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
@@ -179,7 +177,8 @@ class Benefit {
   Mode AnswerOf(const BenefitMemory& memory) const;
   Mode CandidateOf(const BenefitMemory& memory, Mode answer) const;
   Mode NextTrial(const BenefitMemory& memory) const;
-  void Conclude(BenefitMemory& memory, bool is_surprise) const;
+  void Learn(BenefitMemory& memory, const BenefitMemory::Measured& pair) const;
+  void Conclude(BenefitMemory& memory) const;
   // Whether the mode is in force: it changes at most once in kDwellNs.
   bool Change(BenefitMemory& memory, Mode mode) const;
   void Settle(BenefitMemory& memory, Mode mode) const;

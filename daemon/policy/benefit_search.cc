@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "daemon/policy/average.h"
 #include "daemon/policy/benefit.h"
 
 namespace xschedd::policy {
@@ -12,6 +13,7 @@ namespace {
 
 using Mode = BenefitMemory::Mode;
 using Comparison = BenefitMemory::Comparison;
+using Measured = BenefitMemory::Measured;
 
 constexpr Mode kFromCheapest[] = {Mode::kFree,           Mode::kBesideWide, Mode::kBeside,      Mode::kWaitsHalf,
                                   Mode::kWaitsWide,      Mode::kWaitsWider, Mode::kWaitsMedium, Mode::kWaitsNarrow,
@@ -20,6 +22,23 @@ constexpr Mode kFromCheapest[] = {Mode::kFree,           Mode::kBesideWide, Mode
 // The standard error of the mean of `pairs` values; infinite for fewer than two.
 double Error(double variance, std::uint32_t pairs) {
   return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
+}
+
+// How many errors chance explains: two, and three for kFewestPairs, whose variance is itself a guess (Student's t).
+double Confidence(std::uint32_t pairs) {
+  const double freedom = std::min(pairs, Benefit::kPairs) - 1;
+  return 2 * freedom / (freedom - 1);
+}
+
+void Add(Comparison& known, const Measured& pair, double tolerance) {
+  known.pairs = std::min(known.pairs + 1, 4 * Benefit::kPairs);
+  const float weight = 1.0F / static_cast<float>(std::min(known.pairs, Benefit::kPairs));
+  Average(known.typical, known.typical_variance, pair.typical, weight);
+  const auto most = 2 * static_cast<float>(tolerance);
+  Average(known.tail, known.tail_variance, pair.typical - std::clamp(pair.typical, -most, most), weight);
+  if (!pair.reports_waits) return;
+  known.whole_pairs = std::min(known.whole_pairs + 1, Benefit::kPairs);
+  Average(known.whole, known.whole_variance, pair.whole, 1.0F / static_cast<float>(known.whole_pairs));
 }
 
 }  // namespace
@@ -59,10 +78,14 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   // Two errors, since few pairs make up the tail.
   const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
   if (!known.is_known && known.pairs < kPairs) {
-    if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance || least_tail > tolerance) return Verdict::kSlower;
+    if (known.pairs < kFewestPairs) {
+      const double least = known.typical - 2 * error;
+      return IsLowerBound(least) && least > tolerance ? Verdict::kSlower : Verdict::kUnknown;
+    }
+    const double confidence = Confidence(known.pairs) * error;
+    if (known.typical - confidence > tolerance || least_tail > tolerance) return Verdict::kSlower;
     const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
-    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tolerance && is_whole_known;
+    const bool is_fine = known.typical + confidence < tolerance && known.tail < tolerance && is_whole_known;
     return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
   const bool is_in_force = memory.settled >= mode;
@@ -114,12 +137,35 @@ Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   return memory.trial == cheapest ? candidate : cheapest;
 }
 
-// After a surprise only the last pair is known.
-void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
+void Benefit::Learn(BenefitMemory& memory, const Measured& pair) const {
+  Comparison& known = memory.Of(memory.trial);
+  const double tolerance = ToleranceOf(memory, memory.trial);
+  const bool is_against = known.is_known && (pair.typical > tolerance) != (known.typical > tolerance);
+  if (is_against && !memory.repeats) {
+    memory.repeats = true;
+    memory.doubtful = pair;
+    memory.next_trial_ns = now_ns_;
+    return;
+  }
+  // What is known is as wrong if the repeat is far from it on its own side.
+  const bool is_far = std::abs(pair.typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
+  if (memory.repeats && (is_against || is_far)) {
+    // Without these two: they are the ones that were chosen for being unlike the others.
+    known = {};
+  } else {
+    if (memory.repeats) Add(known, memory.doubtful, tolerance);
+    Add(known, pair, tolerance);
+  }
+  memory.repeats = false;
+  // A verdict that is clear early stands: further pairs come one by one.
+  known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
+  Conclude(memory);
+}
+
+void Benefit::Conclude(BenefitMemory& memory) const {
   const Mode answer = AnswerOf(memory);
   const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
-  const bool is_wrong =
-      answer < memory.settled && (is_surprise || VerdictOf(memory, memory.settled) == Verdict::kSlower);
+  const bool is_wrong = answer < memory.settled && VerdictOf(memory, memory.settled) == Verdict::kSlower;
   if (!goes_on || is_wrong) {
     Settle(memory, answer);
   } else if (answer > memory.settled) {

@@ -166,17 +166,23 @@ struct BenefitMemory {
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
-  // A mode compared with kHeld: means over pairs of logarithms of ratios, and their variances.
+  // How much slower a mode was than kHeld in one pair, as logarithms of ratios.
+  struct Measured {
+    float typical = 0;
+    float whole = 0;  // of the whole time, whatever its host did
+    bool reports_waits = false;
+    bool operator==(const Measured&) const = default;
+  };
+  // Means of the above over pairs, and their variances.
   struct Comparison {
     std::uint32_t pairs = 0;
     bool is_known = false;  // enough for a verdict
-    bool was_fine = false;  // the last pair was within the tolerance
     float typical = 0;
     float typical_variance = 0;
     float tail = 0;  // of what is outside twice the tolerance
     float tail_variance = 0;
     std::uint32_t whole_pairs = 0;
-    float whole = 0;  // of the whole time, whatever its host did
+    float whole = 0;
     float whole_variance = 0;
     bool operator==(const Comparison&) const = default;
   };
@@ -184,9 +190,10 @@ struct BenefitMemory {
   Mode mode = Mode::kHeld;     // in force: another while a pair is measured
   Mode trial = Mode::kFree;    // what the current or last pair compares with kHeld
   std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
-  std::uint8_t surprises = 0;  // 1: the last pair contradicted what is known
-  bool is_put_off = false;     // the search has ended, but the answer had just changed
-  std::uint8_t unspared = 0;   // pairs of the first search that delayed it much; the next may follow at once
+  bool repeats = false;        // the last pair, `doubtful`, was against what is known: the next is in the same mode
+  Measured doubtful;
+  bool is_put_off = false;    // the search has ended, but the answer had just changed
+  std::uint8_t unspared = 0;  // pairs of the first search that delayed it much; the next may follow at once
   // How the time until the next decision counts.
   bool open = false;          // busy, and not held itself
   bool others_work = false;   // a less important client has work on one of its devices

@@ -86,7 +86,7 @@ TEST_CASE("nobody is untracked below a group that may hold them") {
     node.At(0).memory.benefit.Use().settled = Mode::kWaitsWide;
   }
   SECTION("since it is not sure") {
-    node.At(0).memory.benefit.Use().surprises = 1;
+    node.At(0).memory.benefit.Use().repeats = true;
   }
   CHECK(node.Pass(1).find('-') == std::string::npos);
 }

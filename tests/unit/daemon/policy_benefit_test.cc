@@ -231,13 +231,14 @@ TEST_CASE("an answer that may cost less now, since others would be held less, is
 }
 
 TEST_CASE("time in which no client could be held brings no trial nearer") {
+  const Behaviour steady{.noise = 0.03};
   Pair pair(5);
-  pair.Run({}, 60);
+  pair.Run(steady, 60);
   REQUIRE(pair.Settled() == Mode::kFree);
   pair.ForgetTimes();
   for (int i = 0; i < 50; ++i) {
     pair.Rest(40);
-    pair.Run({}, 1);
+    pair.Run(steady, 1);
   }
   CHECK(pair.BesidePart() > 0.97);
 }
@@ -289,6 +290,43 @@ TEST_CASE("the answer follows a tenant that changes, in both directions") {
   CHECK(pair.Settled() == Mode::kHeld);
   pair.Run({}, 300);
   CHECK(pair.Settled() == Mode::kFree);
+}
+
+TEST_CASE("a program that others slow down after a while is found out within a minute or two, however noisy it is") {
+  struct Row {
+    double noise;
+    double beside_us;
+    double within_s;
+  };
+  for (const Row& row : {Row{0.03, 120, 60}, Row{0.06, 120, 60}, Row{0.1, 120, 90}, Row{0.03, 112, 60},
+                         Row{0.06, 112, 90}, Row{0.1, 112, 150}}) {
+    INFO("noise " << row.noise << ", then " << row.beside_us << " us");
+    std::uint32_t right = 0;
+    for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+      Behaviour loop{.launches = 300, .noise = row.noise};
+      Pair pair(5, seed);
+      pair.Run(loop, 20);
+      loop.beside_us = row.beside_us;
+      pair.Run(loop, row.within_s);
+      right += HoldsThroughout(pair.Settled()) ? 1u : 0u;
+    }
+    CHECK(10 * right >= 9 * Seeds(10));
+  }
+}
+
+TEST_CASE("a noisy program beside which others may run is not measured anew all the time") {
+  for (const double beside_us : {100.0, 102.0}) {
+    INFO(beside_us << " us");
+    double held = 0;
+    for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+      Pair pair(5, seed);
+      pair.Run({.beside_us = beside_us}, 60);
+      pair.ForgetTimes();
+      pair.Run({.beside_us = beside_us}, 600);
+      held += 1 - pair.BesidePart();
+    }
+    CHECK(held / Seeds(10) < 0.01);
+  }
 }
 
 TEST_CASE("a wide window between bursts ends once bursts have gaps") {
