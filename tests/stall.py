@@ -56,6 +56,8 @@ def stops_by_itself(pid):
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return True  # it has ended
+    if words == [""]:
+        return True  # it has ended, or is between two programs
     return any(word.endswith(own_stoppers()) for word in words)
 
 
