@@ -37,16 +37,17 @@ BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs 
     const abi::Gate& gate = board_->gates[slot];
     // relaxed: the earlier daemon is dead, and nobody else writes.
     const std::uint32_t word = gate.word.load(std::memory_order_relaxed);
-    settings_[slot] = {(word & abi::kHeld) != 0,
-                       (word & abi::kTracked) != 0,
-                       gate.window_us.load(std::memory_order_relaxed),
-                       gate.window_floor.load(std::memory_order_relaxed),
-                       (word & abi::kGuarded) != 0,
-                       has_slices_ ? gate.slice_us.load(std::memory_order_relaxed) : 0,
-                       (word & abi::kAwaited) != 0,
-                       (word & abi::kTellsWaits) != 0,
-                       (word & abi::kMaySpin) != 0,
-                       (word & abi::kCountMayWait) != 0};
+    const GateSetting setting{(word & abi::kHeld) != 0,
+                              (word & abi::kTracked) != 0,
+                              gate.window_us.load(std::memory_order_relaxed),
+                              gate.window_floor.load(std::memory_order_relaxed),
+                              (word & abi::kGuarded) != 0,
+                              has_slices_ ? gate.slice_us.load(std::memory_order_relaxed) : 0,
+                              (word & abi::kAwaited) != 0,
+                              (word & abi::kTellsWaits) != 0,
+                              (word & abi::kMaySpin) != 0,
+                              (word & abi::kCountMayWait) != 0};
+    if (setting != GateSetting{}) SettingOf(slot) = setting;
     flagged_ += (word & abi::kFlagMask) != 0 ? 1u : 0u;
   }
   WriteSummary();
@@ -54,8 +55,8 @@ BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs 
 
 bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
   if (!has_slices_) setting.slice_us = 0;
-  GateSetting& current = settings_[slot];
-  if (current == setting) return false;
+  if (Get(slot) == setting) return false;
+  GateSetting& current = SettingOf(slot);
   const std::uint32_t before = Flags(current);
   const std::uint32_t after = Flags(setting);
   current = setting;
@@ -75,6 +76,11 @@ bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
   flagged_ -= (before != 0 ? 1u : 0u);
   if ((flagged_ != 0) != was_flagged) WriteSummary();
   return true;
+}
+
+GateSetting& BoardWriter::SettingOf(std::uint32_t slot) {
+  if (slot >= settings_.size()) settings_.resize(slot + 1);
+  return settings_[slot];
 }
 
 void BoardWriter::Prefetch(std::uint32_t slot) const {

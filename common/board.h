@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "common/abi.h"
 #include "common/result.h"
@@ -40,7 +41,7 @@ class BoardWriter {
   // Before Set, for many boards: asks for the gate's cache line, which its client reads. Set stores the word seq_cst,
   // and so waits for its line before the next one is asked for.
   void Prefetch(std::uint32_t slot) const;
-  const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
+  GateSetting Get(std::uint32_t slot) const { return slot < settings_.size() ? settings_[slot] : GateSetting{}; }
   // Writes the most bytes of device memory that the client may have, 0: no limit, if it differs; returns whether it
   // wrote. It applies whatever the gate's word says. False for a client of an older version, which cannot know it.
   bool SetMemoryLimit(std::uint32_t slot, std::uint64_t bytes);
@@ -53,12 +54,13 @@ class BoardWriter {
 
  private:
   void WriteSummary();
+  GateSetting& SettingOf(std::uint32_t slot);
 
   abi::Board* board_;
   bool has_slices_;
   bool has_memory_;
-  GateSetting settings_[abi::kMaxDevices];
-  std::uint32_t flagged_ = 0;  // how many slots have a flag set
+  std::vector<GateSetting> settings_;  // as last written; of the slots behind, as nothing was: few have many devices
+  std::uint32_t flagged_ = 0;          // how many slots have a flag set
 };
 
 class BoardReader {

@@ -32,7 +32,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       state_(io_, core_, store_),
       connections_(
           io_, quotas_,
-          {.adopt = [this](int fd, bool is_admin) { (is_admin ? admins_ : clients_).rpc->Adopt(fd); },
+          {.adopt = [this](const Connection& connection) { RpcOf(connection).Adopt(connection.fd); },
            .gone =
                [this](Connection& connection) {
                  core_.RemoveClient(connection.client_id, "its connection closed or it exited");
@@ -52,6 +52,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       operations_(core_, connections_, quotas_),
       metrics_(io_, core_, connections_, quotas_),
       metrics_http_(io_, metrics_),
+      shim_sessions_(host_, false),
       clients_(*this, false),
       admins_(*this, true),
       client_acceptor_(io_, sockets_.Client(),
@@ -75,6 +76,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
 }
 
 void Server::SendConfiguration(std::uint64_t client) {
+  shim_sessions_.SendConfiguration(client);
   clients_.sessions.SendConfiguration(client);
   admins_.sessions.SendConfiguration(client);
 }
@@ -100,12 +102,14 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First: from here on gates bind again.
   state_.Restore(std::move(passed));
   connections_.AcceptShims(core_.IsEnabled());
-  auto serving = StartServing(clients_, [this](std::string peer) {
+  const auto charge = [this](std::string peer) {
     host_.Post([this, peer = std::move(peer)] {
       if (const auto connection = connections_.Find(peer, false)) connection->Charge(cost::kCallNs);
     });
-  });
-  if (serving) serving = StartServing(admins_, [](const std::string&) {});
+  };
+  auto serving = StartServing(shims_, {&shim_sessions_.Rpc()}, charge);
+  if (serving) serving = StartServing(clients_.rpc, clients_.Services(), charge);
+  if (serving) serving = StartServing(admins_.rpc, admins_.Services(), [](const std::string&) {});
   if (!serving) {
     sockets_.Remove();
     return serving;
@@ -121,11 +125,21 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
 Server::Served::Served(Server& server, bool is_admin)
     : admin(server.host_, server.operations_, server.metrics_, is_admin), sessions(server.host_, is_admin) {}
 
-Result<void> Server::StartServing(Served& served, std::function<void(std::string)> on_unknown) {
-  auto rpc = RpcServer::Start({&served.sessions.Rpc(), &served.admin.Rpc()}, std::move(on_unknown));
-  if (!rpc) return tl::unexpected(rpc.error());
-  served.rpc = std::move(*rpc);
+std::vector<grpc::Service*> Server::Served::Services() {
+  return {&sessions.Rpc(), &admin.Rpc()};
+}
+
+Result<void> Server::StartServing(std::unique_ptr<RpcServer>& rpc, const std::vector<grpc::Service*>& services,
+                                  std::function<void(std::string)> on_unknown) {
+  auto started = RpcServer::Start(services, std::move(on_unknown));
+  if (!started) return tl::unexpected(started.error());
+  rpc = std::move(*started);
   return {};
+}
+
+RpcServer& Server::RpcOf(const Connection& connection) {
+  if (connection.is_admin) return *admins_.rpc;
+  return connection.channel != nullptr ? *shims_ : *clients_.rpc;
 }
 
 void Server::ServeMetrics() {
@@ -217,6 +231,7 @@ void Server::Stop() {
   }).detach();
   // gRPC waits for its reactors, which need the loop.
   stopper_ = std::thread([this] {
+    shims_->Stop();
     clients_.rpc->Stop();
     admins_.rpc->Stop();
     // Posted behind what the reactors left in the loop, which frees them.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/admin_service.h"
@@ -41,21 +42,24 @@ class Server {
   void Run();
 
  private:
-  // What one socket serves, through its own gRPC server.
+  // What one socket serves to all but shims of client.sock.
   struct Served {
     Served(Server& server, bool is_admin);
+    std::vector<grpc::Service*> Services();
     AdminService admin;
     SessionService sessions;
     std::unique_ptr<RpcServer> rpc;
   };
-  Result<void> StartServing(Served& served, std::function<void(std::string)> on_unknown);
+  static Result<void> StartServing(std::unique_ptr<RpcServer>& rpc, const std::vector<grpc::Service*>& services,
+                                   std::function<void(std::string)> on_unknown);
+  RpcServer& RpcOf(const Connection& connection);
 
   // Gives a shim's connection its memory; GiveBack takes it back if the connection gets no session.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
   // Serves on systemd's socket or the configured address. Without the address the daemon runs on.
   void ServeMetrics();
-  // As SessionService::SendConfiguration, on both sockets.
+  // As SessionService::SendConfiguration, of all servers.
   void SendConfiguration(std::uint64_t client);
   void StopMetrics();
   void AwaitSignal();
@@ -84,6 +88,10 @@ class Server {
   MetricsHttp metrics_http_;
   // The settings by which an address was opened or tried; none: systemd's socket is served, or none was wanted yet.
   std::optional<MetricsSettings> metrics_served_;
+  // Shims have a gRPC server of their own, with one method: for each connection, gRPC keeps a table of all methods of
+  // its server (3.5 KB with Admin's), and there are a thousand shims.
+  SessionService shim_sessions_;
+  std::unique_ptr<RpcServer> shims_;
   Served clients_;
   Served admins_;
   Acceptor client_acceptor_;

@@ -221,7 +221,7 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
   }
   if (!connection->is_admin) AwaitUse(connection);
   StartRelay(connection, std::move(socket), UniqueFd(pair[1]));
-  callbacks_.adopt(fd, connection->is_admin);
+  callbacks_.adopt(*connection);
 }
 
 void Connections::StartRelay(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {

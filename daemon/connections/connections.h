@@ -65,8 +65,8 @@ struct Connection {
 class Connections {
  public:
   struct Callbacks {
-    std::function<void(int fd, bool is_admin)> adopt;  // gives gRPC its end
-    std::function<void(Connection&)> gone;             // called once, before the connection is removed
+    std::function<void(const Connection&)> adopt;  // gives gRPC its end, `fd`
+    std::function<void(Connection&)> gone;         // called once, before the connection is removed
     std::function<void(const Principal&, const std::string&)> refused;
     // Gives a shim's connection its shared memory, in this layout.
     std::function<Result<void>(Connection&, const abi::Layout&)> equip;

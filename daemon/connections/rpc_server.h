@@ -1,7 +1,7 @@
-// A gRPC server without a listening port: it serves the connections that it is given. client.sock and admin.sock have
-// one each, so that a call's rights depend on the server that it reached, not on anything that gRPC says. Only the
-// users of one socket are told apart by gRPC's name for the connection. Thread rule: Start and Stop from main; Adopt
-// from the daemon's one thread.
+// A gRPC server without a listening port: it serves the connections that it is given. No two sockets have the same one,
+// so that a call's rights depend on the server that it reached, not on anything that gRPC says. Only the users of one
+// socket are told apart by gRPC's name for the connection. Thread rule: Start and Stop from main; Adopt from the
+// daemon's one thread.
 #pragma once
 
 #include <functional>

@@ -66,8 +66,8 @@ class World {
       : core_(io_, {"/nonexistent/xschedd.toml", true, "", true}, test::Believing()),
         quotas_(Quota{}),
         connections_(io_, quotas_,
-                     {[](int, bool) {}, [](Connection&) {}, [](const Principal&, const std::string&) {}, &fuzz::Equip,
-                      [](Connection&) {}}),
+                     {[](const Connection&) {}, [](Connection&) {}, [](const Principal&, const std::string&) {},
+                      &fuzz::Equip, [](Connection&) {}}),
         admin_(core_, connections_, quotas_) {
     core_.SetCgroups([](const std::string& path) { return std::optional<std::uint64_t>(path.size()); });
   }

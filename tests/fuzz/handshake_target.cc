@@ -87,7 +87,7 @@ void Run(fuzz::Input& input) {
   boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
   Dialogue told;
   Connections connections(io, quotas,
-                          {[&](int fd, bool) { told.adopted = fd; }, [](Connection&) {},
+                          {[&](const Connection& connection) { told.adopted = connection.fd; }, [](Connection&) {},
                            [](const Principal&, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); },
                            &fuzz::Equip, [](Connection&) {}});
   const std::uint8_t how = input.Byte();

@@ -33,10 +33,11 @@ class World {
       : quotas_(SmallQuota().quota),
         core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
         state_(io_, core_, store_),
-        connections_(io_, quotas_,
-                     {[this](int fd, bool) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
-                      [this](const Principal& who, const std::string& why) { core_.Refused(who, why); }, &fuzz::Equip,
-                      [](Connection&) {}}),
+        connections_(
+            io_, quotas_,
+            {[this](const Connection& connection) { adopted_ = connection.fd; }, [this](Connection& c) { Gone(c); },
+             [this](const Principal& who, const std::string& why) { core_.Refused(who, why); }, &fuzz::Equip,
+             [](Connection&) {}}),
         host_{io_, core_, connections_, commands_, quotas_, state_} {}
 
   ~World() {

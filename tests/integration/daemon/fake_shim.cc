@@ -73,7 +73,8 @@ FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& opti
   }
   if (!socket.IsValid()) throw std::runtime_error("cannot connect");
   MakeNonBlocking(socket.Get());
-  stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release()));
+  channel_ = grpc::CreateInsecureChannelFromFd("xschedd", socket.Release());
+  stub_ = v1::ClientSession::NewStub(channel_);
   stream_ = stub_->Session(&context_);
   hello.mutable_hello()->set_client_version("test");
   hello.mutable_hello()->set_runtime("fake");

@@ -37,6 +37,7 @@ class FakeShim {
   // Closes the session and gives the status that the daemon ended it with.
   grpc::Status Finish();
   const v1::Welcome& Welcome() const { return welcome_; }
+  const std::shared_ptr<grpc::Channel>& Channel() const { return channel_; }
   bool HasSession() const { return has_session_; }
 
   void Attach(std::uint32_t slot, const std::string& address, const std::string& vendor = "amd");
@@ -72,6 +73,7 @@ class FakeShim {
   UniqueFd eventfd_;
   std::optional<BoardReader> board_;
   std::unique_ptr<LedgerWriter> ledger_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ClientSession::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::ClientMessage, v1::DaemonMessage>> stream_;

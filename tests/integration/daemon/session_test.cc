@@ -138,6 +138,17 @@ TEST_CASE("a session begins with hello, and each connection has one") {
   CHECK(Eventually([&] { return List(daemon).clients_size() == 0; }));
 }
 
+TEST_CASE("a shim's connection serves its session alone, and another call ends nothing") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 3);
+  const auto admin = v1::Admin::NewStub(shim.Channel());
+  grpc::ClientContext context;
+  v1::GetVersionResponse version;
+  CHECK(admin->GetVersion(&context, {}, &version).error_code() == grpc::StatusCode::UNIMPLEMENTED);
+  shim.Attach(0, kGpu);
+  CHECK(Eventually([&] { return Find(daemon, shim.Welcome().client_id())->devices_size() == 1; }));
+}
+
 TEST_CASE("a client without shared memory is listed, but neither gated nor held") {
   DaemonProcess daemon;
   FakeShim plain(daemon.Dir(), FakeShim::Options{std::nullopt, {}, false, {}});

@@ -17,7 +17,9 @@ using namespace xschedd;
 namespace {
 
 struct OperationsWorld : test::Services {
-  OperationsWorld() : Services(test::SmallQuota(), [](int, bool) {}) { core.SetCgroups(test::InodesOf(cgroups)); }
+  OperationsWorld() : Services(test::SmallQuota(), [](const Connection&) {}) {
+    core.SetCgroups(test::InodesOf(cgroups));
+  }
   ~OperationsWorld() { core.Stop(); }
 
   grpc::Status Put(const v1::Claim& claim, const Actor& by = {}, bool is_dry_run = false) {

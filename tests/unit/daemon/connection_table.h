@@ -26,7 +26,7 @@ inline constexpr std::string_view kPlain = "PRI * HTTP/2.0\r\n\r\n";  // what a 
 struct Table {
   Table()
       : connections(io, quotas,
-                    {.adopt = [this](int fd, bool) { adopted.emplace_back(fd); },
+                    {.adopt = [this](const Connection& connection) { adopted.emplace_back(connection.fd); },
                      .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
                      .refused = [this](const Principal&, const std::string& why) { refused.push_back(why); },
                      .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {

@@ -34,9 +34,9 @@ namespace {
 
 struct ServiceWorld : test::Services {
   ServiceWorld()
-      : Services(test::SmallQuota(), [this](int fd, bool is_admin) {
-          if (adopt_instead) return adopt_instead(fd);
-          (is_admin ? admin_rpc : rpc)->Adopt(fd);
+      : Services(test::SmallQuota(), [this](const Connection& connection) {
+          if (adopt_instead) return adopt_instead(connection.fd);
+          (connection.is_admin ? admin_rpc : rpc)->Adopt(connection.fd);
         }) {
     PrepareGrpc();
     auto started = RpcServer::Start({&service.Rpc()}, [this](std::string peer) {

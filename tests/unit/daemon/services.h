@@ -23,7 +23,7 @@ inline Quota SmallQuota() {
 struct Services {
   // `adopt`, `gone`: as in Connections::Callbacks.
   Services(
-      const Quota& quota, std::function<void(int, bool)> adopt,
+      const Quota& quota, std::function<void(const Connection&)> adopt,
       std::function<void(Connection&)> gone = [](Connection&) {})
       : quotas(quota),
         connections(io, quotas,

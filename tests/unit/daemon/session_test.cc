@@ -26,7 +26,7 @@ using Session = SessionReactor<test::FakeStream>;
 struct SessionWorld : test::Services {
   explicit SessionWorld(const Quota& quota = test::SmallQuota())
       : Services(
-            quota, [this](int fd, bool) { grpc_end.Reset(fd); },
+            quota, [this](const Connection& connection) { grpc_end.Reset(connection.fd); },
             [this](Connection& connection) {
               core.RemoveClient(connection.client_id, "its connection closed");
               connection.client_id = 0;
