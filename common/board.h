@@ -59,7 +59,7 @@ class BoardWriter {
   abi::Board* board_;
   bool has_slices_;
   bool has_memory_;
-  std::vector<GateSetting> settings_;  // as last written; of the slots behind, as nothing was: few have many devices
+  std::vector<GateSetting> settings_;  // as last written, up to the highest slot that was: few have many
   std::uint32_t flagged_ = 0;          // how many slots have a flag set
 };
 

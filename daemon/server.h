@@ -42,7 +42,7 @@ class Server {
   void Run();
 
  private:
-  // What one socket serves to all but shims of client.sock.
+  // What a socket serves, client.sock to all but shims.
   struct Served {
     Served(Server& server, bool is_admin);
     std::vector<grpc::Service*> Services();
