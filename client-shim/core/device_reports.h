@@ -48,16 +48,17 @@ class DeviceReports {
     is_busy_ = is_waiting_ = false;
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   }
-  // Whether the host waits for the device, as far as the daemon asks for it.
-  void SetWaits(bool waits) {
+  // Whether the host waits for the device, as far as the daemon asks for it. Before a wait is reported, `count` adds
+  // the launches that are not counted yet: the daemon reads with it how many there were.
+  template <typename Count>
+  void SetWaits(bool waits, const Count& count) {
     if (sink_ == nullptr || !is_busy_) return;
     waits = waits && sink_->WantsWaits();
     if (waits == is_waiting_) return;
+    if (waits) count();
     is_waiting_ = waits;
     ReportBusy();
   }
-  // SetWaits(true) would report it.
-  bool WouldReportWait() const { return sink_ != nullptr && is_busy_ && !is_waiting_ && sink_->WantsWaits(); }
   bool WantsCount() const { return sink_ != nullptr && sink_->WantsCount(); }
   // 0: none. `has_work`: a change is reported at once, else with the next report.
   void SetDeadline(std::uint64_t deadline_ns, bool has_work) {

@@ -257,9 +257,7 @@ class DeviceTracker {
   bool IsLazy(std::uint64_t now_ns, bool is_steady) const;
   // ---- reports
   void UpdateWaits() {
-    const bool waits = blocked_ > 0 || admission_.IsHostAhead();
-    if (waits && reports_.WouldReportWait()) FoldAll();  // the daemon reads with it how many launches there were
-    reports_.SetWaits(waits);
+    reports_.SetWaits(blocked_ > 0 || admission_.IsHostAhead(), [this] { FoldAll(); });
   }
   void UpdateDeadline();
   void WindowChanged() {

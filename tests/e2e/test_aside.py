@@ -5,8 +5,7 @@ import unittest
 import harness
 from harness import wait_for
 
-# Streams, µs of a kernel, its workgroups, seconds, launches ahead. Several of these fit on the device side by side. Kernels
-# are long, so that it hardly counts that the software GPU and all programs share the processor's cores.
+# Streams, µs of a kernel, its workgroups, seconds, launches ahead. Several of these fit on the device side by side.
 SMALL = (1, 1000, 2, 10**9, 1)
 
 
@@ -20,6 +19,8 @@ class Aside(harness.NodeTest):
     def test_nobody_pays_for_being_tracked_who_is_held_for_nobody(self):
         node = self.node
         node.start_daemon()
+        # The software GPU and its programs share the processor's cores, so they do slow each other down.
+        node.ctl("policy", "set", "--tolerance", 100)
         high, low = self.start_small(50), self.start_small(0)
 
         def state(program):

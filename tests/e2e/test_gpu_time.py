@@ -36,7 +36,9 @@ class GpuTime(harness.NodeTest):
         """Notes what each client has counted for its launch before "ready". The span of that launch includes the loading of
         the code, and so depends on how busy the host is."""
         for process in processes:
-            wait_for(lambda: self.node.device_state(process.pid).get("submitted") == 1, "its first launch is counted")
+            # Its GPU time, since it may be counted before the daemon has heard that the device is busy, and so still be idle.
+            wait_for(lambda: self.node.device_state(process.pid).get("gpu_time_ns", 0) > 0, "its first launch is measured")
+            self.assertEqual(self.state_when_idle(process)["submitted"], 1)
             self.first_ns[process.pid] = self.state_when_idle(process)["gpu_time_ns"]
             self.assertGreaterEqual(self.first_ns[process.pid], union_ns(self.node.dispatches(process.pid)), "it counts")
 

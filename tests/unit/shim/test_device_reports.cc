@@ -18,23 +18,27 @@ struct Reporting {
     sink.wants_waits = true;
     reports.Begin(&sink);
   }
+  void SetWaits(bool waits) {
+    reports.SetWaits(waits, [this] { reports.AddLaunched(); });
+  }
   std::vector<xschedd::abi::TransitionKind> Take() { return std::exchange(sink.reports, {}); }
 };
 
 }  // namespace
 
 TEST_CASE_METHOD(Reporting, "what is busy is reported as waiting, and back, when that changes", "[reports]") {
-  reports.SetWaits(true);  // nobody is busy
+  SetWaits(true);  // nobody is busy
   CHECK(Take().empty());
   reports.SetBusy();
-  reports.SetWaits(true);
-  reports.SetWaits(true);
+  SetWaits(true);
+  SetWaits(true);
   CHECK(Take() == std::vector{kBusy, kWaits});
-  sink.wants_waits = false;  // the daemon asks for it no more
-  reports.SetWaits(true);
+  CHECK(sink.submitted == 1);  // counted once, for the report
+  sink.wants_waits = false;    // the daemon asks for it no more
+  SetWaits(true);
   CHECK(Take() == std::vector{kBusy});
   sink.wants_waits = true;
-  reports.SetWaits(true);
+  SetWaits(true);
   reports.SetIdle();
   CHECK(Take() == std::vector{kWaits, kIdle});
   CHECK_FALSE(reports.IsBusy());
