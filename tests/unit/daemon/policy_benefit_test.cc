@@ -292,7 +292,7 @@ TEST_CASE("the answer follows a tenant that changes, in both directions") {
   CHECK(pair.Settled() == Mode::kFree);
 }
 
-TEST_CASE("a program that others slow down after a while is found out within a minute or two, however noisy it is") {
+TEST_CASE("a program that others slow down after a while is found out within a minute or two") {
   struct Row {
     double noise;
     double beside_us;
