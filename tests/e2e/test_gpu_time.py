@@ -38,8 +38,9 @@ class GpuTime(harness.NodeTest):
         for process in processes:
             # Its GPU time, since it may be counted before the daemon has heard that the device is busy, and so still be idle.
             wait_for(lambda: self.node.device_state(process.pid).get("gpu_time_ns", 0) > 0, "its first launch is measured")
-            self.assertEqual(self.state_when_idle(process)["submitted"], 1)
-            self.first_ns[process.pid] = self.state_when_idle(process)["gpu_time_ns"]
+            state = self.state_when_idle(process)
+            self.assertEqual(state["submitted"], 1)
+            self.first_ns[process.pid] = state["gpu_time_ns"]
             self.assertGreaterEqual(self.first_ns[process.pid], union_ns(self.node.dispatches(process.pid)), "it counts")
 
     def state_when_idle(self, process):
