@@ -29,9 +29,11 @@
 //   - An answer that is in force without being known, since the group has connected again or others have come, is tried
 //     first. Else `free` is. If that is too slow, the search halves what is left of the list of modes each time, since
 //     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Meanwhile
-//     the cheapest mode that is known to be good enough is in force. Then the answer, the next cheaper mode and `free`
-//     are tried in rotation: once after kFirstWaitNs, since the program may have changed during the search; then after
-//     kShortestWaitNs, and after twice as long each time the answer stays the same, up to kLongestWaitNs.
+//     the cheapest mode that is known to be good enough is in force; after one that turned out a little too slow
+//     (kLittle), it is the one that is being tried, so that others are not held for that. Then the answer, the next
+//     cheaper mode and `free` are tried in rotation: once after kFirstWaitNs, since the program may have changed during
+//     the search; then after kShortestWaitNs, and after twice as long each time the answer stays the same, up to
+//     kLongestWaitNs.
 //   - Few requests are delayed by trials. After a pair in a mode that costs others less than the answer and is clearly
 //     slower, the group works kSparedPart times as long undisturbed as that block's launches, or all of a burst's, take
 //     while held; the less, the longer others would be held, since they lose meanwhile. In the first search, and in
@@ -113,6 +115,7 @@ class Benefit {
   static constexpr std::uint64_t kWatchNs = 2 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
+  static constexpr double kLittle = 3;  // of the tolerance
 
   Benefit() = default;
   // Of the modes that are of use for the group; kHeld: there is none.
@@ -174,6 +177,7 @@ class Benefit {
   static bool IsOfUse(const BenefitMemory& memory, Mode mode);
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
+  bool IsLittleSlower(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;
   Mode CandidateOf(const BenefitMemory& memory, Mode answer) const;
   Mode NextTrial(const BenefitMemory& memory) const;

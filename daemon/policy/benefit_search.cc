@@ -93,6 +93,10 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
+bool Benefit::IsLittleSlower(const BenefitMemory& memory, Mode mode) const {
+  return memory.Of(mode).typical <= kLittle * ToleranceOf(memory, mode);
+}
+
 // The cheapest mode known to be good enough.
 Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
   for (const Mode mode : kFromCheapest)
@@ -164,10 +168,12 @@ void Benefit::Learn(BenefitMemory& memory, const Measured& pair) const {
 
 void Benefit::Conclude(BenefitMemory& memory) const {
   const Mode answer = AnswerOf(memory);
-  const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
+  const Mode candidate = CandidateOf(memory, answer);
+  const bool goes_on = VerdictOf(memory, candidate) == Verdict::kUnknown;
   const bool is_wrong = answer < memory.settled && VerdictOf(memory, memory.settled) == Verdict::kSlower;
   if (!goes_on || is_wrong) {
-    Settle(memory, answer);
+    const bool is_between = goes_on && answer < candidate && candidate < memory.settled;
+    Settle(memory, is_between && IsLittleSlower(memory, memory.settled) ? candidate : answer);
   } else if (answer > memory.settled) {
     Change(memory, answer);
   }

@@ -314,6 +314,34 @@ TEST_CASE("a program that others slow down after a while is found out within a m
   }
 }
 
+TEST_CASE("others are not held while a mode is sought in place of one that turned out a little too slow") {
+  struct Row {
+    double waits_beside_us;  // in requests of 7.5 ms
+    bool is_held;
+  };
+  for (const Row& row : {Row{900, false}, Row{20'000, true}}) {
+    INFO("waits " << row.waits_beside_us << " us beside others");
+    std::uint32_t right = 0;
+    for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+      Behaviour requests{.launches = 333,
+                         .held_us = 22,
+                         .beside_us = 22,
+                         .waits_held_us = 150,
+                         .waits_beside_us = 200,
+                         .waits_then_held_us = 200};
+      Pair pair(5, seed);
+      pair.Run(requests, 20);
+      REQUIRE(pair.Settled() == Mode::kFree);
+      requests.waits_beside_us = row.waits_beside_us;
+      requests.waits_then_held_us = 600;
+      while (pair.Settled() == Mode::kFree)
+        pair.Run(requests, 0.25);
+      right += HoldsThroughout(pair.Settled()) == row.is_held ? 1u : 0u;
+    }
+    CHECK(10 * right >= 9 * Seeds(10));
+  }
+}
+
 TEST_CASE("a noisy program beside which others may run is not measured anew all the time") {
   for (const double beside_us : {100.0, 102.0}) {
     INFO(beside_us << " us");
