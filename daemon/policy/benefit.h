@@ -229,7 +229,7 @@ inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
   // Measured on an H100 and an H200 (driver 580.159.04), whose own slices are 2 ms and whose context switch costs about
   // 0.3 ms. Beside a group that holds them while it waits, others end their turn because their window does: short
   // slices only add context switches, and shorten no wait. Beside one that never holds them, 1 ms delays it less than
-  // the driver's own (docs/explanation/policies.md has the runs); it costs them some of their rate, 200 µs half of it.
+  // the driver's own (docs/explanation/tolerance.md has the runs); it costs them some of their rate, 200 µs half of it.
   // kBeside also has the smaller window, which is what tells it from kBesideWide where time slices are no lever. All
   // windows together are far less than a block, so that a held block is not spent on draining them (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
