@@ -18,7 +18,7 @@ class Service;
 
 namespace xschedd {
 
-// Sets gRPC's environment variables. Call before any use of gRPC and before threads exist.
+// Sets what gRPC and its libraries read once. Call before any use of gRPC and before threads exist.
 void PrepareGrpc();
 
 class PeerProbe;

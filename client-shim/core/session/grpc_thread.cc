@@ -1,5 +1,6 @@
 #include "client-shim/core/session/grpc_thread.h"
 
+#include <absl/synchronization/mutex.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grpc/grpc.h>
@@ -135,6 +136,8 @@ void* GrpcThread::Run(void* self) {
   auto* const thread = static_cast<GrpcThread*>(self);
   pthread_setname_np(pthread_self(), "xschedd-grpc");
   thread->Separate();
+  // Debian's Abseil is built without NDEBUG: it would abort at a cycle in the order in which gRPC takes its locks.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // gRPC shuts down with its last channel unless somebody else uses it. The shutdown waits up to 10 s, or for ever in a
   // process that is stopped again and again, if a daemon has ended without reading all (gRPC 1.51:
   // Executor::SetThreading joins a thread that is in run_poller of tcp_posix.cc). The next connection would wait for it

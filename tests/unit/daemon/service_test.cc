@@ -1,5 +1,6 @@
 // The Admin service behind a real gRPC, with a loop that the test controls: what happens between a call and its turn in
 // the loop. What each call does is tested with a real daemon (tests/integration/daemon, tests/integration/rights).
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -203,6 +204,15 @@ Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
 }
 
 }  // namespace
+
+TEST_CASE("two of gRPC's locks in either order do not end the daemon") {
+  PrepareGrpc();
+  absl::Mutex locks[2];
+  for (const int first : {0, 1}) {
+    const absl::MutexLock outer(&locks[first]);
+    const absl::MutexLock inner(&locks[1 - first]);
+  }
+}
 
 TEST_CASE("a server without a descriptor for its self-check does not start, and says what to do") {
   const ServiceWorld world;  // has gRPC open what all servers share
