@@ -20,6 +20,13 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
                      std::max(policy::SlowerPercent(decisive), 0.0));
 }
 
+// What the group would gain by more holding than its answer, which may be in force before it is known (benefit.h).
+std::string Gain(const policy::BenefitMemory& memory, std::string_view holding) {
+  if (memory.Of(memory.settled).pairs == 0)
+    return fmt::format("whether {} would make it faster is being measured", holding);
+  return fmt::format("{} would make it {} faster", holding, Slower(memory, memory.settled));
+}
+
 }  // namespace
 
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
@@ -29,18 +36,15 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
       fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, *compared), tolerance_percent);
   const std::string part = fmt::format("for {:.0f} % of the time", 100 * memory.cost);
   if (policy::IsBeside(memory.settled)) {
-    const std::string text = fmt::format("it lets those below it run beside it: holding them would make it {} faster",
-                                         Slower(memory, memory.settled));
+    const std::string text = "it lets those below it run beside it: " + Gain(memory, "holding them");
     return memory.settled == policy::kCheapest ? text
                                                : text + "; without a limit on what they have in flight " + slower;
   }
   if (policy::IsWhileItWaits(memory.settled)) {
     const bool is_half = memory.settled == Mode::kWaitsHalf;
-    return fmt::format(
-        "it holds those below it only {} its host waits for the device{}, {}: holding them "
-        "whenever it is busy would make it {} faster, and beside them {}",
-        is_half ? "every other time" : "while", is_half ? "" : " or is about to", part, Slower(memory, memory.settled),
-        slower);
+    return fmt::format("it holds those below it only {} its host waits for the device{}, {}: {}, and beside them {}",
+                       is_half ? "every other time" : "while", is_half ? "" : " or is about to", part,
+                       Gain(memory, "holding them whenever it is busy"), slower);
   }
   const std::string_view how =
       *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them";

@@ -51,6 +51,12 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
       BenefitText(half, 5) ==
       "it holds those below it only every other time its host waits for the device, for 44 % of the time: holding them "
       "whenever it is busy would make it 4 % faster, and beside them it would be 11 % slower (tolerance_percent=5)");
+  half.settled = policy::BenefitMemory::Mode::kWaitsWider;
+  CHECK(
+      BenefitText(half, 5) ==
+      "it holds those below it only while its host waits for the device or is about to, for 44 % of the time: whether "
+      "holding them whenever it is busy would make it faster is being measured, and beside them it would be 11 % "
+      "slower (tolerance_percent=5)");
   policy::BenefitMemory wide = memory(0, 0, 0, true, false);
   wide.Of(policy::BenefitMemory::Mode::kHeldWide) = {.pairs = 32, .typical = 0.1F};
   CHECK(BenefitText(wide, 5) ==
