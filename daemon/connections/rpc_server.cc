@@ -54,8 +54,8 @@ void PrepareGrpc() {
   // Otherwise gRPC 1.51 keeps an 8 KiB read buffer per connection, whatever GRPC_ARG_TCP_READ_CHUNK_SIZE says. A value
   // set by the administrator takes precedence.
   ::setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
-  // Debian's Abseil is built without NDEBUG. So each mutex of gRPC is a node in a graph of lock orders, which takes 3
-  // KB a client, and a cycle in it would abort the daemon.
+  // Debian's Abseil is built without NDEBUG. So each mutex of gRPC is a node in a graph of lock orders: 3 KB a client,
+  // and a cycle in it would abort the daemon.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 

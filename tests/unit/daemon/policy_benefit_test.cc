@@ -334,8 +334,9 @@ TEST_CASE("others are not held while a mode is sought in place of one that turne
       REQUIRE(pair.Settled() == Mode::kFree);
       requests.waits_beside_us = row.waits_beside_us;
       requests.waits_then_held_us = 600;
-      while (pair.Settled() == Mode::kFree)
+      for (int quarters = 0; quarters < 400 && pair.Settled() == Mode::kFree; ++quarters)
         pair.Run(requests, 0.25);
+      CHECK(pair.Settled() != Mode::kFree);
       right += HoldsThroughout(pair.Settled()) == row.is_held ? 1u : 0u;
     }
     CHECK(10 * right >= 9 * Seeds(10));
