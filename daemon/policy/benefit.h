@@ -30,7 +30,7 @@
 //     first. Else `free` is. If that is too slow, the search halves what is left of the list of modes each time, since
 //     a mode that costs others more delays the group no more; held-wide, which is no such step, comes last. Meanwhile
 //     the cheapest mode that is known to be good enough is in force; after one that turned out a little too slow
-//     (kLittle), it is the one that is being tried, so that others are not held for that. Then the answer, the next
+//     (kSlightly), it is the one that is being tried, so that others are not held for that. Then the answer, the next
 //     cheaper mode and `free` are tried in rotation: once after kFirstWaitNs, since the program may have changed during
 //     the search; then after kShortestWaitNs, and after twice as long each time the answer stays the same, up to
 //     kLongestWaitNs.
@@ -115,7 +115,7 @@ class Benefit {
   static constexpr std::uint64_t kWatchNs = 2 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
-  static constexpr double kLittle = 3;  // of the tolerance
+  static constexpr double kSlightly = 3;  // of the tolerance
 
   Benefit() = default;
   // Of the modes that are of use for the group; kHeld: there is none.
@@ -177,7 +177,7 @@ class Benefit {
   static bool IsOfUse(const BenefitMemory& memory, Mode mode);
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
-  bool IsLittleSlower(const BenefitMemory& memory, Mode mode) const;
+  bool IsSlightlySlower(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;
   Mode CandidateOf(const BenefitMemory& memory, Mode answer) const;
   Mode NextTrial(const BenefitMemory& memory) const;

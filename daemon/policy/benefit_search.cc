@@ -93,8 +93,8 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
-bool Benefit::IsLittleSlower(const BenefitMemory& memory, Mode mode) const {
-  return memory.Of(mode).typical <= kLittle * ToleranceOf(memory, mode);
+bool Benefit::IsSlightlySlower(const BenefitMemory& memory, Mode mode) const {
+  return memory.Of(mode).typical <= kSlightly * ToleranceOf(memory, mode);
 }
 
 // The cheapest mode known to be good enough.
@@ -173,7 +173,7 @@ void Benefit::Conclude(BenefitMemory& memory) const {
   const bool is_wrong = answer < memory.settled && VerdictOf(memory, memory.settled) == Verdict::kSlower;
   if (!goes_on || is_wrong) {
     const bool is_between = goes_on && answer < candidate && candidate < memory.settled;
-    Settle(memory, is_between && IsLittleSlower(memory, memory.settled) ? candidate : answer);
+    Settle(memory, is_between && IsSlightlySlower(memory, memory.settled) ? candidate : answer);
   } else if (answer > memory.settled) {
     Change(memory, answer);
   }
