@@ -100,6 +100,7 @@ void FillBenefit(const policy::BenefitMemory& memory, policy::BenefitMemory::Mod
   out.set_comparisons(known.pairs);
   out.set_held_percent(100 * memory.cost);
   out.set_is_settled(policy::IsSettled(memory));
+  out.set_is_searching(policy::IsSearching(memory));
 }
 
 void FillMemoryLimit(const Client& client, v1::MemoryLimit& out) {

@@ -226,6 +226,7 @@ void Benefit::RelearnOtherWork(BenefitMemory& memory) const {
 
 void Benefit::Forget(BenefitMemory& memory) {
   memory.comparisons = {};
+  memory.searches = true;
   memory.repeats = false;
   memory.known_pace_ns = memory.answer_pace_ns = 0;
 }

@@ -259,6 +259,8 @@ void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);
 // The search for the mode has come to its end at least once, or was begun and has none left to try: others have come,
 // or they are held too seldom for it to matter.
 bool IsSettled(const BenefitMemory& memory);
+// A search is under way, the first or a later one: the answer in force may not be what it finds.
+bool IsSearching(const BenefitMemory& memory);
 // The mode whose comparison shows best what holding gives; nullopt: nothing was compared.
 std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.

@@ -170,6 +170,7 @@ void Benefit::Conclude(BenefitMemory& memory) const {
   const Mode answer = AnswerOf(memory);
   const Mode candidate = CandidateOf(memory, answer);
   const bool goes_on = VerdictOf(memory, candidate) == Verdict::kUnknown;
+  memory.searches = goes_on;
   const bool is_wrong = answer < memory.settled && VerdictOf(memory, memory.settled) == Verdict::kSlower;
   if (!goes_on || is_wrong) {
     const bool is_between = goes_on && answer < candidate && candidate < memory.settled;
@@ -205,6 +206,10 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 
 bool IsSettled(const BenefitMemory& memory) {
   return memory.wait_ns != 0 || (MostTelling(memory) && Benefit::CheapestOf(memory) == Mode::kHeld);
+}
+
+bool IsSearching(const BenefitMemory& memory) {
+  return memory.searches && Benefit::CheapestOf(memory) != Mode::kHeld;
 }
 
 std::optional<Mode> MostTelling(const BenefitMemory& memory) {

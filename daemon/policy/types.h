@@ -192,7 +192,8 @@ struct BenefitMemory {
   std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
   bool repeats = false;        // the last pair, `doubtful`, was against what is known: the next is in the same mode
   Measured doubtful;
-  bool is_put_off = false;    // the search has ended, but the answer had just changed
+  bool searches = true;       // the search for the answer has not come to its end
+  bool is_put_off = false;    // it has, but the answer had just changed
   std::uint8_t unspared = 0;  // pairs of the first search that delayed it much; the next may follow at once
   // How the time until the next decision counts.
   bool open = false;          // busy, and not held itself

@@ -27,13 +27,10 @@ std::string Gain(const policy::BenefitMemory& memory, std::string_view holding) 
   return fmt::format("{} would make it {} faster", holding, Slower(memory, memory.settled));
 }
 
-}  // namespace
-
-std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
-  const auto compared = policy::MostTelling(memory);
-  if (tolerance_percent == 0 || !compared) return {};
+// `compared`: the mode by whose comparison it is explained.
+std::string AnswerText(const policy::BenefitMemory& memory, Mode compared, std::uint32_t tolerance_percent) {
   const std::string slower =
-      fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, *compared), tolerance_percent);
+      fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, compared), tolerance_percent);
   const std::string part = fmt::format("for {:.0f} % of the time", 100 * memory.cost);
   if (policy::IsBeside(memory.settled)) {
     const std::string text = "it lets those below it run beside it: " + Gain(memory, "holding them");
@@ -47,18 +44,28 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
                        Gain(memory, "holding them whenever it is busy"), slower);
   }
   const std::string_view how =
-      *compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them";
+      compared == Mode::kHeldWide ? "with more of theirs in flight when it begins" : "beside them";
   if (!policy::IsSettled(memory)) {
-    const std::uint32_t pairs = memory.Of(*compared).pairs;
+    const std::uint32_t pairs = memory.Of(compared).pairs;
     return fmt::format(
         "it holds those below it; whether that helps is being measured: {} it was {} slower ({} comparison{})", how,
-        Slower(memory, *compared), pairs, pairs == 1 ? "" : "s");
+        Slower(memory, compared), pairs, pairs == 1 ? "" : "s");
   }
   const std::string holds = "it holds those below it, " + part;
-  if (*compared != Mode::kHeldWide || memory.settled != Mode::kHeldWide)
+  if (compared != Mode::kHeldWide || memory.settled != Mode::kHeldWide)
     return fmt::format("{}: {} {}", holds, how, slower);
   return fmt::format("{}; what they have in flight when it begins makes it {} slower", holds,
                      Slower(memory, Mode::kHeldWide));
+}
+
+}  // namespace
+
+std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
+  const auto compared = policy::MostTelling(memory);
+  if (tolerance_percent == 0 || !compared) return {};
+  const std::string text = AnswerText(memory, *compared, tolerance_percent);
+  const bool tries_cheaper = policy::IsSearching(memory) && memory.trial > memory.settled;
+  return policy::IsSettled(memory) && tries_cheaper ? text + "; a mode that costs them less is being measured" : text;
 }
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {

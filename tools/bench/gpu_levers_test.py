@@ -222,17 +222,19 @@ class Levers(unittest.TestCase):
         self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
 
     def test_the_daemon_learns_until_it_has_an_answer_for_each(self) -> None:
-        def seconds(first_settled: int) -> float:
+        def seconds(first_settled: int, searches_until: int = 0) -> float:
             count = 0
 
             def work() -> None:
                 nonlocal count
                 count += 1
 
-            return levers.learn(work, lambda: {"high": {"benefit": {"is_settled": count >= first_settled}}, "loop": {"benefit": None}})
+            return levers.learn(work, lambda: {"high": {"benefit": {"is_settled": count >= first_settled, "is_searching": count < searches_until}},
+                                               "loop": {"benefit": None}})
 
         self.assertEqual(seconds(1), levers.LEARN_S)
         self.assertEqual(seconds(3), 3 * levers.LEARN_S)
+        self.assertEqual(seconds(1, 2), 2 * levers.LEARN_S)
         self.assertEqual(seconds(1000), levers.LEARN_MOST_S)
 
     def test_the_decided_way_is_also_compared_with_its_own_processes_at_equal_priorities(self) -> None:

@@ -69,7 +69,8 @@ Json BenefitJson(const v1::Benefit& benefit) {
           {"tail_percent", benefit.tail_percent()},
           {"comparisons", benefit.comparisons()},
           {"held_percent", benefit.held_percent()},
-          {"is_settled", benefit.is_settled()}};
+          {"is_settled", benefit.is_settled()},
+          {"is_searching", benefit.is_searching()}};
 }
 
 template <typename Message>

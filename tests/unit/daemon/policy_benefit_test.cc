@@ -343,6 +343,27 @@ TEST_CASE("others are not held while a mode is sought in place of one that turne
   }
 }
 
+TEST_CASE("a search is under way until nothing is left to try, and again when the answer turns out wrong") {
+  std::uint32_t searches = 0;
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    Pair pair(5, seed);
+    pair.Run({}, 20);
+    CHECK(pair.Settled() == Mode::kFree);
+    CHECK_FALSE(pair.IsSearching());
+    // From now on it needs the device when it waits, so that only a mode in the middle of the list is good enough.
+    Behaviour waits = Chat(20'000, 0);
+    waits.waits_for_window = 0.35;
+    while (pair.Settled() == Mode::kFree)
+      pair.Run(waits, 0.1);
+    searches += pair.IsSearching() ? 1u : 0u;
+    CHECK(pair.IsSettled());  // as before
+    for (int seconds = 0; seconds < 300 && pair.IsSearching(); ++seconds)
+      pair.Run(waits, 1);
+    CHECK_FALSE(pair.IsSearching());
+  }
+  CHECK(searches == Seeds(10));
+}
+
 TEST_CASE("a noisy program beside which others may run is not measured anew all the time") {
   for (const double beside_us : {100.0, 102.0}) {
     INFO(beside_us << " us");

@@ -81,6 +81,7 @@ class Pair {
   Mode Settled() const { return world_.state.groups[0].memory.benefit->settled; }
   Mode InForce() const { return world_.state.groups[0].memory.benefit->mode; }
   bool IsSettled() const { return policy::IsSettled(*world_.state.groups[0].memory.benefit); }
+  bool IsSearching() const { return policy::IsSearching(*world_.state.groups[0].memory.benefit); }
   bool IsKnown(Mode mode) const { return world_.state.groups[0].memory.benefit->Of(mode).is_known; }
   std::uint64_t Changes() const { return changes_; }
   double BesidePart() const {

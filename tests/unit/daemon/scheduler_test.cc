@@ -21,6 +21,7 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
     beside_them.typical = typical;
     beside_them.tail = tail;
     known.wait_ns = settled ? 2 * policy::kNsPerS : 0;
+    known.searches = !settled;
     known.cost = 0.44F;
     known.longest = 1;
     known.settled = beside ? policy::BenefitMemory::Mode::kFree : policy::BenefitMemory::Mode::kHeld;
@@ -44,6 +45,12 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
   CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  policy::BenefitMemory again = memory(0.2F, 0, 32, true, false);
+  again.searches = true;
+  again.trial = policy::BenefitMemory::Mode::kWaitsMedium;
+  CHECK(BenefitText(again, 5) ==
+        "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5); "
+        "a mode that costs them less is being measured");
   policy::BenefitMemory half = memory(0.1F, 0, 32, true, false);
   half.settled = policy::BenefitMemory::Mode::kWaitsHalf;
   half.Of(half.settled) = {.pairs = 32, .typical = 0.04F};

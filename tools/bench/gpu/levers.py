@@ -47,12 +47,14 @@ def decided(rig: Rig, scenario: Scenario) -> Dict[str, dict]:
 
 
 def learn(work: Callable[[], object], decided_now: Callable[[], Dict[str, dict]]) -> float:
-    """Works, LEARN_S at a time, until each measured benefit has led to an answer. Returns the seconds of work."""
+    """Works, LEARN_S at a time, until each measured benefit has led to an answer and no search is under way. Returns the
+    seconds of work."""
     learnt_s = 0.0
     while learnt_s < LEARN_MOST_S:
         work()
         learnt_s += LEARN_S
-        if all(its["benefit"]["is_settled"] for its in decided_now().values() if its["benefit"]):
+        benefits = [its["benefit"] for its in decided_now().values() if its["benefit"]]
+        if all(benefit["is_settled"] and not benefit["is_searching"] for benefit in benefits):
             break
     return learnt_s
 
