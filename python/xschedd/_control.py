@@ -70,6 +70,7 @@ class Benefit(TypedDict):
     comparisons: int
     held_percent: float
     is_settled: bool
+    is_searching: bool
 
 
 class Client(TypedDict):
