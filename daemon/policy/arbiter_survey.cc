@@ -226,6 +226,10 @@ Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
     work.several_work = work.several_work || next < priority;
     work.contended = work.contended || (state_->tenants[i].busy && lowest < priority);
     work.others_aside = work.others_aside || devices_[state_->tenants[i].device].is_aside;
+    if (!CountsOthers(*state_->groups[group].memory.benefit)) continue;
+    for (const Tenant& other : state_->tenants)
+      if (other.device == state_->tenants[i].device && groups_[other.group].rank.priority < priority)
+        work.others_launched += other.launched;
   }
   return work;
 }

@@ -63,6 +63,16 @@ double WholeRatio(const Block& held, const Block& other) {
                   PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
 }
 
+// How much faster the less important clients were.
+double OthersGain(const Block& held, const Block& other) {
+  if (held.others_launches == 0 || other.others_launches == 0) return 0;
+  const auto rate = [](const Block& block) {
+    return static_cast<double>(block.others_launches) /
+           static_cast<double>(std::max<std::uint64_t>(block.lasted_ns, 1));
+  };
+  return std::log(rate(other) / rate(held));
+}
+
 double DeadlineRatio(const Block& held, const Block& other) {
   const auto each = [](const Block& block) {
     return static_cast<double>(std::max<std::uint64_t>(block.wanted_ns, 1)) / std::max<std::uint16_t>(block.bursts, 1);
@@ -305,6 +315,8 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     CountPause(memory, block);
   }
   block.launches += work.launched;
+  block.lasted_ns += passed;
+  block.others_launches += work.others_launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
     block.busy_ns += passed;
@@ -429,7 +441,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
   if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
-  Learn(memory, {typical, whole, reports_waits});
+  Learn(memory, {typical, whole, reports_waits, Clip(OthersGain(held, other))});
 }
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
@@ -491,6 +503,10 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
   const bool is_on = memory.waits.shut_since_ns == 0 && memory.seen_ns + ahead_ns < wait_ns;
   const std::uint64_t again_ns = is_on ? AskAgainNs(memory.waits, wait_ns - ahead_ns, memory.seen_ns) : kNever;
   return {.is_on = is_on, .ask_again_ns = std::min(ends_ns, again_ns)};
+}
+
+bool CountsOthers(const BenefitMemory& memory) {
+  return memory.place != 0 && memory.trial == Mode::kHeldWide;
 }
 
 bool NeedsCount(const BenefitMemory& memory) {

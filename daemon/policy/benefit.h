@@ -48,7 +48,10 @@
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
 //     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
 //     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
-//     a time (kOftenSeveral): they take turns, and would have the work of two in flight whenever a turn ends.
+//     a time (kOftenSeveral): they take turns, and would have the work of two in flight whenever a turn ends. What a
+//     small window costs others does not show in how long they are held: a training by NCCL lost a seventh of its rate
+//     below a graph that worked for 2 % of the time. So their launches are compared, too, and the group may be slower
+//     by as much as they are surely faster, up to kMostForGain times the tolerance.
 //   - While others are held whenever it is busy, and that is less than kCheap of the time in which they have work, no
 //     mode but held-wide is tried. The tolerance is at most the part of the others' working time in which they would be
 //     held: the group loses no more than they can gain.
@@ -115,7 +118,8 @@ class Benefit {
   static constexpr std::uint64_t kWatchNs = 2 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
-  static constexpr double kSlightly = 3;  // of the tolerance
+  static constexpr double kSlightly = 3;     // of the tolerance
+  static constexpr double kMostForGain = 2;  // likewise
 
   Benefit() = default;
   // Of the modes that are of use for the group; kHeld: there is none.
@@ -129,13 +133,14 @@ class Benefit {
   bool Measures() const { return tolerance_percent_ != 0; }
 
   struct Work {
-    std::uint64_t launched = 0;  // since the last decision
-    bool busy = false;           // it has work now
-    bool waits = false;          // busy, and its host waits for the device
-    bool others_work = false;    // a less important client has work on one of its devices
-    bool several_work = false;   // more than one has, on one device
-    bool others_aside = false;   // they are untracked
-    bool contended = false;      // busy and others_work on one device
+    std::uint64_t launched = 0;         // since the last decision
+    bool busy = false;                  // it has work now
+    bool waits = false;                 // busy, and its host waits for the device
+    bool others_work = false;           // a less important client has work on one of its devices
+    bool several_work = false;          // more than one has, on one device
+    bool others_aside = false;          // they are untracked
+    bool contended = false;             // busy and others_work on one device
+    std::uint64_t others_launched = 0;  // by them since the last decision, if CountsOthers
     std::uint64_t deadline_ns = 0;
   };
   // 1. Before groups are ordered: accounts for the time since the last decision. Changes the mode when a block is over.
@@ -253,6 +258,8 @@ struct Rest {
 Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // Whether launches must be known as they happen: a pair is measured, or a wait is expected by their number.
 bool NeedsCount(const BenefitMemory& memory);
+// Whether the launches of those below it count.
+bool CountsOthers(const BenefitMemory& memory);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
 // group has an answer.
 void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);

@@ -162,7 +162,9 @@ struct BenefitMemory {
     std::uint64_t waits_ns = 0;      // of these, while its host waited
     std::uint64_t contended_ns = 0;  // of these, while a less important client had work
     std::uint64_t launches = 0;
-    std::uint64_t wanted_ns = 0;  // of its bursts, as a deadline counts them (benefit.h)
+    std::uint64_t wanted_ns = 0;        // of its bursts, as a deadline counts them (benefit.h)
+    std::uint64_t lasted_ns = 0;        // with pauses
+    std::uint64_t others_launches = 0;  // in that time, of less important clients, if the trial is kHeldWide
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -171,6 +173,7 @@ struct BenefitMemory {
     float typical = 0;
     float whole = 0;  // of the whole time, whatever its host did
     bool reports_waits = false;
+    float others_gain = 0;  // how much faster the others were, in kHeldWide; 0: unknown
     bool operator==(const Measured&) const = default;
   };
   // Means of the above over pairs, and their variances.
@@ -184,6 +187,8 @@ struct BenefitMemory {
     std::uint32_t whole_pairs = 0;
     float whole = 0;
     float whole_variance = 0;
+    float others_gain = 0;
+    float others_gain_variance = 0;
     bool operator==(const Comparison&) const = default;
   };
   Mode settled = Mode::kHeld;  // the answer so far

@@ -27,6 +27,12 @@ std::string Gain(const policy::BenefitMemory& memory, std::string_view holding) 
   return fmt::format("{} would make it {} faster", holding, Slower(memory, memory.settled));
 }
 
+// How much faster those below it are with a wide window: "14 %". Empty: hardly, or it is unknown.
+std::string OthersGain(const policy::BenefitMemory& memory) {
+  const double percent = policy::SlowerPercent(memory.Of(Mode::kHeldWide).others_gain);
+  return percent < 0.5 ? std::string() : fmt::format("{:.0f} %", percent);
+}
+
 // `compared`: the mode by whose comparison it is explained.
 std::string AnswerText(const policy::BenefitMemory& memory, Mode compared, std::uint32_t tolerance_percent) {
   const std::string slower =
@@ -52,10 +58,12 @@ std::string AnswerText(const policy::BenefitMemory& memory, Mode compared, std::
         Slower(memory, compared), pairs, pairs == 1 ? "" : "s");
   }
   const std::string holds = "it holds those below it, " + part;
-  if (compared != Mode::kHeldWide || memory.settled != Mode::kHeldWide)
-    return fmt::format("{}: {} {}", holds, how, slower);
-  return fmt::format("{}; what they have in flight when it begins makes it {} slower", holds,
-                     Slower(memory, Mode::kHeldWide));
+  if (compared != Mode::kHeldWide) return fmt::format("{}: {} {}", holds, how, slower);
+  const std::string gain = OthersGain(memory);
+  if (memory.settled != Mode::kHeldWide)
+    return fmt::format("{}: {} {}{}", holds, how, slower, gain.empty() ? gain : ", and they " + gain + " faster");
+  return fmt::format("{}; what they have in flight when it begins makes it {} slower{}", holds,
+                     Slower(memory, Mode::kHeldWide), gain.empty() ? gain : ", and them " + gain + " faster");
 }
 
 }  // namespace

@@ -39,13 +39,7 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
 }
 
 // Adds the launches since the last read. A client may write anything there: a value below the last one adds nothing.
-// Only a benefit and a pair of filling.h count them, and the counter is on a cache line of its client's: for others it
-// is not read.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
-  const policy::Tenant& tenant = cluster.state.tenants[i];
-  if (!cluster.state.groups[tenant.group].memory.benefit.IsUsed() &&
-      cluster.state.devices[tenant.device].memory.filling.place == 0)
-    return;
   const std::uint64_t launches = cluster.launch_counters[i].Read();
   cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);
   cluster.launches[i] = launches;

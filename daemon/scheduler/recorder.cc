@@ -104,13 +104,14 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefi
     events_.Add(ClientEvent(EventKind::kLever, *group.clients.front(), now_ns, BenefitText(after, tolerance_percent)));
   }
   const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
-  SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
-                     "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
-                     "whole_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
-                     group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled),
-                     policy::ModeText(after.trial), policy::SlowerPercent(compared.typical),
-                     policy::SlowerPercent(compared.tail), policy::SlowerPercent(compared.whole), tolerance_percent,
-                     compared.pairs, 100 * after.cost);
+  SPDLOG_LOGGER_CALL(
+      spdlog::default_logger_raw(), level,
+      "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
+      "whole_percent={:.1f} others_faster_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
+      group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled), policy::ModeText(after.trial),
+      policy::SlowerPercent(compared.typical), policy::SlowerPercent(compared.tail),
+      policy::SlowerPercent(compared.whole), policy::SlowerPercent(compared.others_gain), tolerance_percent,
+      compared.pairs, 100 * after.cost);
 }
 
 void Recorder::NoteFilling(const Device& device, const policy::FillingMemory& filling) {

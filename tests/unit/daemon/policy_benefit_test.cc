@@ -389,6 +389,33 @@ TEST_CASE("a wide window between bursts ends once bursts have gaps") {
   CHECK(pair.Settled() == Mode::kHeld);
 }
 
+TEST_CASE("a group may be a little slower by a wide window between bursts, if others gain more by it") {
+  // Requests of 0.9 ms, 20 a second, which wait for a part of what others have in flight.
+  struct Row {
+    double late_us;
+    double others_gain;
+    Mode settled;
+  };
+  for (const Row& row : {Row{20, 0, Mode::kHeldWide}, Row{65, 0.15, Mode::kHeldWide}, Row{65, 0.01, Mode::kHeld},
+                         Row{150, 0.15, Mode::kHeld}, Row{150, 0.4, Mode::kHeld}}) {
+    INFO(row.late_us << " us later, others " << row.others_gain << " faster");
+    const Behaviour seldom{.launches = 60,
+                           .held_us = 15,
+                           .beside_us = 60,
+                           .late_for_window = row.late_us / 3500,
+                           .others_gain = row.others_gain,
+                           .noise = 0.05,
+                           .pause_us = 49'000};
+    std::uint32_t right = 0;
+    for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+      Pair pair(5, seed);
+      pair.Run(seldom, 120);
+      right += pair.Settled() == row.settled ? 1u : 0u;
+    }
+    CHECK(10 * right >= 9 * Seeds(10));
+  }
+}
+
 TEST_CASE("a wide window between bursts is also tried beside several others, if seldom two of them work at a time") {
   const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 7000, .late_for_window = 0, .pause_us = 50'000};
   const auto run = [&seldom](Pair& pair, double part, int seconds) {

@@ -22,6 +22,7 @@ struct Behaviour {
   // Where others are held: how much a request's first burst is delayed for each µs beyond the usual window that
   // they had in flight when it began.
   double late_for_window = 1;
+  double others_gain = 0;  // how much faster the other launches in kHeldWide: 0.1 is a tenth
   bool is_late_while_it_waits = false;  // the same where others are held only then; else it is in waits_then_held_us
   // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
   // beside it, and if they are held from the beginning of the wait. If they are held before that, what they had in
@@ -41,6 +42,10 @@ struct Behaviour {
 
 // A program's own work takes a part of the device.
 inline constexpr double kDrain = 0.6;
+
+// Of the other's launches: the time that one takes, and how much their rate varies between two bursts.
+inline constexpr double kOthersLaunchNs = 50'000;
+inline constexpr double kOthersNoise = 0.1;
 
 struct Core {
   double noise = 0.1;
@@ -137,6 +142,8 @@ class Pair {
     const double more_us = window_us_ - std::min(window_us_, world_.state.settings.window_us);
     const std::uint64_t worked_ns = busy_ns_;
     shut_ns_ = 0;
+    others_gain_ = behaviour.others_gain;
+    others_speed_ = std::exp(kOthersNoise * normal_(others_random_));
     Important().busy = true;
     Important().busy_since_ns = now_;
     Decide();
@@ -199,6 +206,11 @@ class Pair {
   }
 
   void Decide() {
+    const bool is_wide = InForce() == Mode::kHeldWide;
+    const double others_ns = is_other_open_ ? static_cast<double>(now_ - decided_ns_) : 0;
+    others_left_ += others_ns / kOthersLaunchNs * others_speed_ * (is_wide ? 1 + others_gain_ : 1);
+    world_.state.tenants[1].launched = static_cast<std::uint64_t>(others_left_);
+    others_left_ -= std::floor(others_left_);
     const Decision decision = world_.At(now_);
     next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
     const bool was_beside = besides_;
@@ -206,6 +218,7 @@ class Pair {
     besides_ = Important().busy && !other.held && (other.why == Why::kBeside || !other.tracked);
     if (is_aside_) aside_ns_ += now_ - decided_ns_;
     is_aside_ = !other.tracked;
+    is_other_open_ = !other.held || !Important().busy;  // a linger is short
     decided_ns_ = now_;
     if (was_beside && !besides_ && Important().busy) {
       shut_ns_ = now_;
@@ -238,6 +251,11 @@ class Pair {
   std::uint64_t bursts_ = 0;
   std::uint64_t delayed_ = 0;
   bool is_aside_ = false;
+  std::mt19937 others_random_{7};
+  double others_gain_ = 0;
+  double others_speed_ = 1;
+  double others_left_ = 0;  // of a launch
+  bool is_other_open_ = true;
   std::uint64_t decided_ns_ = kNow;
   std::uint64_t aside_ns_ = 0;
   std::uint64_t forgot_ns_ = kNow;

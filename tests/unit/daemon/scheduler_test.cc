@@ -69,8 +69,16 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
   CHECK(BenefitText(wide, 5) ==
         "it holds those below it, for 44 % of the time: with more of theirs in flight when it begins it would be 11 % "
         "slower (tolerance_percent=5)");
+  wide.Of(policy::BenefitMemory::Mode::kHeldWide).others_gain = 0.02F;
+  CHECK(BenefitText(wide, 5) ==
+        "it holds those below it, for 44 % of the time: with more of theirs in flight when it begins it would be 11 % "
+        "slower (tolerance_percent=5), and they 2 % faster");
   CHECK(CostText(wide, 7).empty());
   wide.settled = policy::BenefitMemory::Mode::kHeldWide;
+  CHECK(BenefitText(wide, 5) ==
+        "it holds those below it, for 44 % of the time; what they have in flight when it begins makes it 11 % slower, "
+        "and them 2 % faster");
+  wide.Of(policy::BenefitMemory::Mode::kHeldWide).others_gain = -0.1F;
   CHECK(BenefitText(wide, 5) ==
         "it holds those below it, for 44 % of the time; what they have in flight when it begins makes it 11 % slower");
   CHECK(CostText(memory(0.4F, 0.3F, 32, true, false), 7) == "beside it pid 7 would be at least 49 % slower");
