@@ -99,6 +99,7 @@ void FillBenefit(const policy::BenefitMemory& memory, policy::BenefitMemory::Mod
   out.set_tail_percent(policy::SlowerPercent(known.tail));
   out.set_comparisons(known.pairs);
   out.set_held_percent(100 * memory.cost);
+  out.set_cost_percent(policy::CostPercent(memory, compared).value_or(0));
   out.set_is_settled(policy::IsSettled(memory));
   out.set_is_searching(policy::IsSearching(memory));
 }

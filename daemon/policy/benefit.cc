@@ -30,6 +30,8 @@ constexpr double kClearNs = 10 * kNsPerMs;
 constexpr float kOtherWork = 2.5F;
 // So much work with the answer in force has one pace: the mixture of a program's requests averages out.
 constexpr std::uint64_t kPacedNs = kNsPerS;
+// With fewer in a block, how fast others were is not known.
+constexpr std::uint64_t kFewestOthersLaunches = 20;
 // After this time a burst has made some launches.
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
@@ -63,14 +65,13 @@ double WholeRatio(const Block& held, const Block& other) {
                   PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
 }
 
-// How much faster the less important clients were.
-double OthersGain(const Block& held, const Block& other) {
-  if (held.others_launches == 0 || other.others_launches == 0) return 0;
+// How much faster the less important clients were. With one more launch each, since they may make none while held.
+std::optional<float> OthersGain(const Block& held, const Block& other) {
+  if (other.others_launches < kFewestOthersLaunches || held.lasted_ns == 0 || other.lasted_ns == 0) return std::nullopt;
   const auto rate = [](const Block& block) {
-    return static_cast<double>(block.others_launches) /
-           static_cast<double>(std::max<std::uint64_t>(block.lasted_ns, 1));
+    return static_cast<double>(block.others_launches + 1) / static_cast<double>(block.lasted_ns);
   };
-  return std::log(rate(other) / rate(held));
+  return static_cast<float>(std::log(rate(other) / rate(held)));
 }
 
 double DeadlineRatio(const Block& held, const Block& other) {
@@ -441,7 +442,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     memory.spared_ns += static_cast<std::uint64_t>(kSparedPart * (1 - memory.longest) * delayed_ns);
   }
   if (memory.known_pace_ns == 0) memory.known_pace_ns = pace_ns;
-  Learn(memory, {typical, whole, reports_waits, Clip(OthersGain(held, other))});
+  Learn(memory, {typical, whole, reports_waits, OthersGain(held, other)});
 }
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decision_ns) const {
@@ -506,7 +507,7 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
 }
 
 bool CountsOthers(const BenefitMemory& memory) {
-  return memory.place != 0 && memory.trial == Mode::kHeldWide;
+  return memory.place != 0;
 }
 
 bool NeedsCount(const BenefitMemory& memory) {
@@ -517,6 +518,12 @@ void Recall(BenefitSlot& benefit, Mode answer) {
   if (IsSettled(*benefit)) return;
   benefit.Use().settled = answer;
   benefit.Use().unspared = Benefit::kUnsparedPairs;
+}
+
+std::optional<double> CostPercent(const BenefitMemory& memory, Mode mode) {
+  const BenefitMemory::Comparison& known = memory.Of(mode);
+  if (known.others_pairs < Benefit::kFewestPairs) return std::nullopt;
+  return -100 * std::expm1(-static_cast<double>(known.others_gain));
 }
 
 double SlowerPercent(float ratio) {

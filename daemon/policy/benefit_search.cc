@@ -36,7 +36,11 @@ void Add(Comparison& known, const Measured& pair, double tolerance) {
   Average(known.typical, known.typical_variance, pair.typical, weight);
   const auto most = 2 * static_cast<float>(tolerance);
   Average(known.tail, known.tail_variance, pair.typical - std::clamp(pair.typical, -most, most), weight);
-  Average(known.others_gain, known.others_gain_variance, pair.others_gain, weight);
+  if (pair.others_gain) {
+    known.others_pairs = std::min(known.others_pairs + 1, Benefit::kPairs);
+    Average(known.others_gain, known.others_gain_variance, *pair.others_gain,
+            1.0F / static_cast<float>(known.others_pairs));
+  }
   if (!pair.reports_waits) return;
   known.whole_pairs = std::min(known.whole_pairs + 1, Benefit::kPairs);
   Average(known.whole, known.whole_variance, pair.whole, 1.0F / static_cast<float>(known.whole_pairs));
@@ -60,7 +64,7 @@ Mode Benefit::CheapestOf(const BenefitMemory& memory) {
 double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeldWide) {
     const Comparison& known = memory.Of(mode);
-    const double gain = known.others_gain - Error(known.others_gain_variance, known.pairs);
+    const double gain = known.others_gain - Error(known.others_gain_variance, known.others_pairs);
     return std::clamp(gain, std::log1p(tolerance_percent_ / 100.0),
                       std::log1p(kMostForGain * tolerance_percent_ / 100.0));
   }

@@ -164,7 +164,7 @@ struct BenefitMemory {
     std::uint64_t launches = 0;
     std::uint64_t wanted_ns = 0;        // of its bursts, as a deadline counts them (benefit.h)
     std::uint64_t lasted_ns = 0;        // with pauses
-    std::uint64_t others_launches = 0;  // in that time, of less important clients, if the trial is kHeldWide
+    std::uint64_t others_launches = 0;  // in that time, of less important clients
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -173,7 +173,7 @@ struct BenefitMemory {
     float typical = 0;
     float whole = 0;  // of the whole time, whatever its host did
     bool reports_waits = false;
-    float others_gain = 0;  // how much faster the others were, in kHeldWide; 0: unknown
+    std::optional<float> others_gain;  // how much faster the others were; unknown: they hardly launched anything
     bool operator==(const Measured&) const = default;
   };
   // Means of the above over pairs, and their variances.
@@ -187,6 +187,7 @@ struct BenefitMemory {
     std::uint32_t whole_pairs = 0;
     float whole = 0;
     float whole_variance = 0;
+    std::uint32_t others_pairs = 0;
     float others_gain = 0;
     float others_gain_variance = 0;
     bool operator==(const Comparison&) const = default;

@@ -20,17 +20,20 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
                      std::max(policy::SlowerPercent(decisive), 0.0));
 }
 
-// What the group would gain by more holding than its answer, which may be in force before it is known (benefit.h).
+// What being held costs those below it, compared with that mode: "94 % of their launches". Empty: hardly anything, or
+// it is unknown.
+std::string Cost(const policy::BenefitMemory& memory, Mode mode, std::string_view verb) {
+  const double percent = policy::CostPercent(memory, mode).value_or(0);
+  return percent < 0.5 ? std::string() : fmt::format("{} them {:.0f} % of their launches", verb, percent);
+}
+
+// What the group would gain by more holding than its answer, which may be in force before it is known (benefit.h), and
+// the others would lose.
 std::string Gain(const policy::BenefitMemory& memory, std::string_view holding) {
   if (memory.Of(memory.settled).pairs == 0)
     return fmt::format("whether {} would make it faster is being measured", holding);
-  return fmt::format("{} would make it {} faster", holding, Slower(memory, memory.settled));
-}
-
-// How much faster those below it are with a wide window: "14 %". Empty: hardly, or it is unknown.
-std::string OthersGain(const policy::BenefitMemory& memory) {
-  const double percent = policy::SlowerPercent(memory.Of(Mode::kHeldWide).others_gain);
-  return percent < 0.5 ? std::string() : fmt::format("{:.0f} %", percent);
+  return fmt::format("{} would make it {} faster{}", holding, Slower(memory, memory.settled),
+                     Cost(memory, memory.settled, " and cost"));
 }
 
 // `compared`: the mode by whose comparison it is explained.
@@ -58,12 +61,9 @@ std::string AnswerText(const policy::BenefitMemory& memory, Mode compared, std::
         Slower(memory, compared), pairs, pairs == 1 ? "" : "s");
   }
   const std::string holds = "it holds those below it, " + part;
-  if (compared != Mode::kHeldWide) return fmt::format("{}: {} {}", holds, how, slower);
-  const std::string gain = OthersGain(memory);
-  if (memory.settled != Mode::kHeldWide)
-    return fmt::format("{}: {} {}{}", holds, how, slower, gain.empty() ? gain : ", and they " + gain + " faster");
-  return fmt::format("{}; what they have in flight when it begins makes it {} slower{}", holds,
-                     Slower(memory, Mode::kHeldWide), gain.empty() ? gain : ", and them " + gain + " faster");
+  if (memory.settled == Mode::kHeldWide && compared == Mode::kHeldWide)
+    return holds + "; " + Gain(memory, "less of theirs in flight when it begins");
+  return fmt::format("{}{}: {} {}", holds, Cost(memory, compared, ", which costs"), how, slower);
 }
 
 }  // namespace

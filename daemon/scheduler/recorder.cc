@@ -107,10 +107,10 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefi
   SPDLOG_LOGGER_CALL(
       spdlog::default_logger_raw(), level,
       "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
-      "whole_percent={:.1f} others_faster_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
+      "whole_percent={:.1f} cost_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
       group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled), policy::ModeText(after.trial),
       policy::SlowerPercent(compared.typical), policy::SlowerPercent(compared.tail),
-      policy::SlowerPercent(compared.whole), policy::SlowerPercent(compared.others_gain), tolerance_percent,
+      policy::SlowerPercent(compared.whole), policy::CostPercent(after, after.trial).value_or(0), tolerance_percent,
       compared.pairs, 100 * after.cost);
 }
 

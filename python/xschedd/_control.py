@@ -69,6 +69,7 @@ class Benefit(TypedDict):
     tail_percent: float
     comparisons: int
     held_percent: float
+    cost_percent: float
     is_settled: bool
     is_searching: bool
 

@@ -69,6 +69,7 @@ Json BenefitJson(const v1::Benefit& benefit) {
           {"tail_percent", benefit.tail_percent()},
           {"comparisons", benefit.comparisons()},
           {"held_percent", benefit.held_percent()},
+          {"cost_percent", benefit.cost_percent()},
           {"is_settled", benefit.is_settled()},
           {"is_searching", benefit.is_searching()}};
 }

@@ -416,6 +416,30 @@ TEST_CASE("a group may be a little slower by a wide window between bursts, if ot
   }
 }
 
+TEST_CASE("what holding costs the others is measured in the same pairs") {
+  struct Row {
+    const char* name;
+    Behaviour behaviour;
+    Mode mode;
+    double least, most;  // percent
+  };
+  for (const Row& row :
+       {Row{"it always works", {}, Mode::kFree, 90, 100},
+        Row{"it works for a fourth of the time", {.pause_us = 30'000}, Mode::kFree, 18, 32},
+        Row{"it seldom works, and they have another window",
+            {.launches = 1, .held_us = 700, .late_for_window = 0, .others_gain = 0.15, .pause_us = 50'000},
+            Mode::kHeldWide,
+            8,
+            18}}) {
+    INFO(row.name);
+    Pair pair(5);
+    pair.Run(row.behaviour, 60);
+    CHECK(pair.Settled() == row.mode);
+    CHECK(pair.CostPercent(row.mode) > row.least);
+    CHECK(pair.CostPercent(row.mode) < row.most);
+  }
+}
+
 TEST_CASE("a wide window between bursts is also tried beside several others, if seldom two of them work at a time") {
   const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 7000, .late_for_window = 0, .pause_us = 50'000};
   const auto run = [&seldom](Pair& pair, double part, int seconds) {

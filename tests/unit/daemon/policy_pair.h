@@ -22,7 +22,7 @@ struct Behaviour {
   // Where others are held: how much a request's first burst is delayed for each µs beyond the usual window that
   // they had in flight when it began.
   double late_for_window = 1;
-  double others_gain = 0;  // how much faster the other launches in kHeldWide: 0.1 is a tenth
+  double others_gain = 0;               // how much faster the other launches in kHeldWide: 0.1 is a tenth
   bool is_late_while_it_waits = false;  // the same where others are held only then; else it is in waits_then_held_us
   // How long its host waits at the end of a burst, if its client reports waits: while others are held, while they run
   // beside it, and if they are held from the beginning of the wait. If they are held before that, what they had in
@@ -88,6 +88,9 @@ class Pair {
   bool IsSettled() const { return policy::IsSettled(*world_.state.groups[0].memory.benefit); }
   bool IsSearching() const { return policy::IsSearching(*world_.state.groups[0].memory.benefit); }
   bool IsKnown(Mode mode) const { return world_.state.groups[0].memory.benefit->Of(mode).is_known; }
+  double CostPercent(Mode mode) const {
+    return policy::CostPercent(*world_.state.groups[0].memory.benefit, mode).value_or(-1);
+  }
   std::uint64_t Changes() const { return changes_; }
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);

@@ -69,21 +69,52 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
   CHECK(BenefitText(wide, 5) ==
         "it holds those below it, for 44 % of the time: with more of theirs in flight when it begins it would be 11 % "
         "slower (tolerance_percent=5)");
-  wide.Of(policy::BenefitMemory::Mode::kHeldWide).others_gain = 0.02F;
-  CHECK(BenefitText(wide, 5) ==
-        "it holds those below it, for 44 % of the time: with more of theirs in flight when it begins it would be 11 % "
-        "slower (tolerance_percent=5), and they 2 % faster");
   CHECK(CostText(wide, 7).empty());
   wide.settled = policy::BenefitMemory::Mode::kHeldWide;
   CHECK(BenefitText(wide, 5) ==
-        "it holds those below it, for 44 % of the time; what they have in flight when it begins makes it 11 % slower, "
-        "and them 2 % faster");
-  wide.Of(policy::BenefitMemory::Mode::kHeldWide).others_gain = -0.1F;
-  CHECK(BenefitText(wide, 5) ==
-        "it holds those below it, for 44 % of the time; what they have in flight when it begins makes it 11 % slower");
+        "it holds those below it, for 44 % of the time; less of theirs in flight when it begins would make it 11 % "
+        "faster");
   CHECK(CostText(memory(0.4F, 0.3F, 32, true, false), 7) == "beside it pid 7 would be at least 49 % slower");
   CHECK(CostText(memory(0.4F, 0.3F, 3, false, false), 7).empty());
   CHECK(CostText(memory(0, 0, 32, true, true), 7).empty());
+}
+
+TEST_CASE("what holding costs the others is said with its benefit") {
+  policy::BenefitMemory known;
+  known.wait_ns = 2 * policy::kNsPerS;
+  known.searches = false;
+  known.cost = 0.44F;
+  using Mode = policy::BenefitMemory::Mode;
+  known.Of(Mode::kFree) = {.pairs = 32, .typical = 0.01F, .others_pairs = 32, .others_gain = 2.8F};
+  known.settled = Mode::kFree;
+  CHECK(BenefitText(known, 5) ==
+        "it lets those below it run beside it: holding them would make it 1 % faster and cost them 94 % of their "
+        "launches");
+  known.settled = Mode::kHeld;
+  CHECK(BenefitText(known, 5) ==
+        "it holds those below it, for 44 % of the time, which costs them 94 % of their launches: beside them it would "
+        "be 1 % slower (tolerance_percent=5)");
+  known.settled = Mode::kWaitsWide;
+  known.Of(known.settled) = {.pairs = 32, .typical = 0.005F, .others_pairs = 32, .others_gain = 2.5F};
+  CHECK(BenefitText(known, 5) ==
+        "it holds those below it only while its host waits for the device or is about to, for 44 % of the time: "
+        "holding them whenever it is busy would make it 1 % faster and cost them 92 % of their launches, and beside "
+        "them it would be 1 % slower (tolerance_percent=5)");
+  known.comparisons = {};
+  known.settled = Mode::kHeldWide;
+  known.Of(Mode::kHeldWide) = {.pairs = 32, .typical = 0.06F, .others_pairs = 32, .others_gain = 0.15F};
+  CHECK(BenefitText(known, 5) ==
+        "it holds those below it, for 44 % of the time; less of theirs in flight when it begins would make it 6 % "
+        "faster and cost them 14 % of their launches");
+  // Hardly anything, or not known yet.
+  known.Of(Mode::kHeldWide).others_gain = 0.004F;
+  CHECK(BenefitText(known, 5) ==
+        "it holds those below it, for 44 % of the time; less of theirs in flight when it begins would make it 6 % "
+        "faster");
+  known.Of(Mode::kHeldWide) = {.pairs = 3, .typical = 0.06F, .others_pairs = 3, .others_gain = 0.15F};
+  CHECK(BenefitText(known, 5) ==
+        "it holds those below it, for 44 % of the time; less of theirs in flight when it begins would make it 6 % "
+        "faster");
 }
 
 TEST_CASE("how many have their turn at a time is said in words") {
