@@ -32,6 +32,8 @@ constexpr float kOtherWork = 2.5F;
 constexpr std::uint64_t kPacedNs = kNsPerS;
 // With fewer in a block, how fast others were is not known.
 constexpr std::uint64_t kFewestOthersLaunches = 20;
+// A logarithm; a client may write any number of launches.
+constexpr double kMaxOthersGain = 5;
 // After this time a burst has made some launches.
 constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
@@ -71,7 +73,7 @@ std::optional<float> OthersGain(const Block& held, const Block& other) {
   const auto rate = [](const Block& block) {
     return static_cast<double>(block.others_launches + 1) / static_cast<double>(block.lasted_ns);
   };
-  return static_cast<float>(std::log(rate(other) / rate(held)));
+  return static_cast<float>(std::clamp(std::log(rate(other) / rate(held)), -kMaxOthersGain, kMaxOthersGain));
 }
 
 double DeadlineRatio(const Block& held, const Block& other) {

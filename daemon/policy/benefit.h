@@ -73,7 +73,9 @@
 //     mode is taken if it is slower by no more than the tolerance, and left once it is slower than that by more than
 //     chance explains.
 //
-// By lying about its launches a client decides only whether others are held for itself. Thread rule: pure functions.
+// By lying about its launches a client decides only whether others are held for itself and, of its own window between
+// the bursts of a group above, whether it is wide although that makes the group up to kMostForGain times the tolerance
+// slower. Thread rule: pure functions.
 #pragma once
 
 #include <algorithm>

@@ -416,6 +416,19 @@ TEST_CASE("a group may be a little slower by a wide window between bursts, if ot
   }
 }
 
+TEST_CASE("whatever others say that they launch, a group is not slower than twice the tolerance") {
+  const Behaviour seldom{.launches = 60, .held_us = 15, .beside_us = 60, .late_for_window = 0.05, .pause_us = 49'000};
+  for (const std::uint64_t claim :
+       {std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0} / 3, std::uint64_t{1} << 63}) {
+    INFO("they claim " << claim);
+    Pair pair(5);
+    pair.SetOthersClaim(claim);
+    pair.Run(seldom, 120);
+    CHECK(pair.Settled() == Mode::kHeld);
+    CHECK(pair.CostPercent(Mode::kHeldWide) <= 100);
+  }
+}
+
 TEST_CASE("what holding costs the others is measured in the same pairs") {
   struct Row {
     const char* name;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <random>
 
 #include "daemon/policy/benefit.h"
@@ -125,6 +126,8 @@ class Pair {
     Decide();
   }
   float Longest() const { return world_.state.groups[0].memory.benefit->longest; }
+  // What the other says that it launches before each decision, whatever it does.
+  void SetOthersClaim(std::uint64_t launches) { others_claim_ = launches; }
   void SetHold(bool hold) {
     world_.state.groups[0].hold = hold;
     Decide();
@@ -212,7 +215,7 @@ class Pair {
     const bool is_wide = InForce() == Mode::kHeldWide;
     const double others_ns = is_other_open_ ? static_cast<double>(now_ - decided_ns_) : 0;
     others_left_ += others_ns / kOthersLaunchNs * others_speed_ * (is_wide ? 1 + others_gain_ : 1);
-    world_.state.tenants[1].launched = static_cast<std::uint64_t>(others_left_);
+    world_.state.tenants[1].launched = others_claim_.value_or(static_cast<std::uint64_t>(others_left_));
     others_left_ -= std::floor(others_left_);
     const Decision decision = world_.At(now_);
     next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
@@ -258,6 +261,7 @@ class Pair {
   double others_gain_ = 0;
   double others_speed_ = 1;
   double others_left_ = 0;  // of a launch
+  std::optional<std::uint64_t> others_claim_;
   bool is_other_open_ = true;
   std::uint64_t decided_ns_ = kNow;
   std::uint64_t aside_ns_ = 0;
