@@ -48,10 +48,11 @@
 //   - What another client has in flight when a burst begins delays some programs and not others: where time slices end
 //     it inside a kernel, a burst that keeps the device busy to its end loses nothing, one with gaps loses a context
 //     switch in each. So a wide window between bursts is tried as well (kHeldWide), unless several others have work at
-//     a time (kOftenSeveral): they take turns, and would have the work of two in flight whenever a turn ends. What a
-//     small window costs others does not show in how long they are held: a training by NCCL lost a seventh of its rate
-//     below a graph that worked for 2 % of the time. So their launches are compared, too, and the group may be slower
-//     by as much as they are surely faster, up to kMostForGain times the tolerance.
+//     a time (kOftenSeveral): they take turns, and would have the work of two in flight whenever a turn ends.
+//   - What the others lose is counted by their launches in the same blocks. How long they are held does not tell it of
+//     a small window: a training by NCCL loses much by one below a graph that seldom works
+//     (docs/results/h200x2-unused-3c09ee08-dirty-windows.md). So with kHeldWide the group may be slower by as much as
+//     they are faster, less a standard error, up to kMostForGain times the tolerance.
 //   - While others are held whenever it is busy, and that is less than kCheap of the time in which they have work, no
 //     mode but held-wide is tried. The tolerance is at most the part of the others' working time in which they would be
 //     held: the group loses no more than they can gain.
