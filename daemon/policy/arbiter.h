@@ -215,6 +215,8 @@ class Arbiter {
   void WatchTurns(std::uint32_t group);
   bool IsObserved(std::uint32_t group) const;
   Benefit::Work WorkOf(std::uint32_t group) const;
+  // Since the last decision, by clients of lower priorities there.
+  std::uint64_t LaunchedBelow(int priority, std::uint32_t device) const;
   void NoteAnswer(std::uint32_t group);
   Others OthersOf(std::uint32_t group) const;
   void NoteBenefits();

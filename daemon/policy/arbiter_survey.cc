@@ -219,6 +219,7 @@ bool Arbiter::IsObserved(std::uint32_t group) const {
 // What it and those below it do on its devices.
 Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
   const int priority = groups_[group].rank.priority;
+  const bool is_in_pair = state_->groups[group].memory.benefit->place != 0;
   Benefit::Work work{.busy = groups_[group].busy};
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const auto& [lowest, next] = devices_[state_->tenants[i].device].lowest_busy;
@@ -226,12 +227,16 @@ Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
     work.several_work = work.several_work || next < priority;
     work.contended = work.contended || (state_->tenants[i].busy && lowest < priority);
     work.others_aside = work.others_aside || devices_[state_->tenants[i].device].is_aside;
-    if (!CountsOthers(*state_->groups[group].memory.benefit)) continue;
-    for (const Tenant& other : state_->tenants)
-      if (other.device == state_->tenants[i].device && groups_[other.group].rank.priority < priority)
-        work.others_launched += other.launched;
+    if (is_in_pair) work.others_launched += LaunchedBelow(priority, state_->tenants[i].device);
   }
   return work;
+}
+
+std::uint64_t Arbiter::LaunchedBelow(int priority, std::uint32_t device) const {
+  std::uint64_t launched = 0;
+  for (const Tenant& tenant : state_->tenants)
+    if (tenant.device == device && groups_[tenant.group].rank.priority < priority) launched += tenant.launched;
+  return launched;
 }
 
 void Arbiter::NoteAnswer(std::uint32_t group) {

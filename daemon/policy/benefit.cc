@@ -508,10 +508,6 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
   return {.is_on = is_on, .ask_again_ns = std::min(ends_ns, again_ns)};
 }
 
-bool CountsOthers(const BenefitMemory& memory) {
-  return memory.place != 0;
-}
-
 bool NeedsCount(const BenefitMemory& memory) {
   return memory.place != 0 || AheadNs(memory.mode) != 0;
 }

@@ -143,7 +143,7 @@ class Benefit {
     bool several_work = false;          // more than one has, on one device
     bool others_aside = false;          // they are untracked
     bool contended = false;             // busy and others_work on one device
-    std::uint64_t others_launched = 0;  // by less important clients since the last decision, if CountsOthers
+    std::uint64_t others_launched = 0;  // by less important clients since the last decision, while a pair is measured
     std::uint64_t deadline_ns = 0;
   };
   // 1. Before groups are ordered: accounts for the time since the last decision. Changes the mode when a block is over.
@@ -261,8 +261,6 @@ struct Rest {
 Rest RestOf(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // Whether launches must be known as they happen: a pair is measured, or a wait is expected by their number.
 bool NeedsCount(const BenefitMemory& memory);
-// Whether the launches of those below it count: a pair is measured.
-bool CountsOthers(const BenefitMemory& memory);
 // What being held costs those below it, in percent of what they launch where the mode is in force. Nullopt: unknown.
 std::optional<double> CostPercent(const BenefitMemory& memory, BenefitMemory::Mode mode);
 // The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the

@@ -30,20 +30,20 @@ double Confidence(std::uint32_t pairs) {
   return 2 * freedom / (freedom - 1);
 }
 
+// The mean of up to kPairs values; of more, an average that follows the last ones.
+void Add(std::uint32_t& count, float& mean, float& variance, float value) {
+  count = std::min(count + 1, Benefit::kPairs);
+  Average(mean, variance, value, 1.0F / static_cast<float>(count));
+}
+
 void Add(Comparison& known, const Measured& pair, double tolerance) {
   known.pairs = std::min(known.pairs + 1, 4 * Benefit::kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, Benefit::kPairs));
   Average(known.typical, known.typical_variance, pair.typical, weight);
   const auto most = 2 * static_cast<float>(tolerance);
   Average(known.tail, known.tail_variance, pair.typical - std::clamp(pair.typical, -most, most), weight);
-  if (pair.others_gain) {
-    known.others_pairs = std::min(known.others_pairs + 1, Benefit::kPairs);
-    Average(known.others_gain, known.others_gain_variance, *pair.others_gain,
-            1.0F / static_cast<float>(known.others_pairs));
-  }
-  if (!pair.reports_waits) return;
-  known.whole_pairs = std::min(known.whole_pairs + 1, Benefit::kPairs);
-  Average(known.whole, known.whole_variance, pair.whole, 1.0F / static_cast<float>(known.whole_pairs));
+  if (pair.others_gain) Add(known.others_pairs, known.others_gain, known.others_gain_variance, *pair.others_gain);
+  if (pair.reports_waits) Add(known.whole_pairs, known.whole, known.whole_variance, pair.whole);
 }
 
 }  // namespace
@@ -62,15 +62,15 @@ Mode Benefit::CheapestOf(const BenefitMemory& memory) {
 }
 
 double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
+  const double tolerance = tolerance_percent_ / 100.0;
   if (mode == Mode::kHeldWide) {
     const Comparison& known = memory.Of(mode);
     const double gain = known.others_gain - Error(known.others_gain_variance, known.others_pairs);
-    return std::clamp(gain, std::log1p(tolerance_percent_ / 100.0),
-                      std::log1p(kMostForGain * tolerance_percent_ / 100.0));
+    return std::clamp(gain, std::log1p(tolerance), std::log1p(kMostForGain * tolerance));
   }
   const std::uint32_t others = std::min({memory.others.count, memory.known_with.count, kMaxOthers});
   const double held = memory.longest == 0 ? 1 : memory.longest;
-  return std::log1p(std::min(tolerance_percent_ / 100.0 * std::max(others * held, 1.0), held));
+  return std::log1p(std::min(tolerance * std::max(others * held, 1.0), held));
 }
 
 // By the whole time, whatever the client reports about waits.

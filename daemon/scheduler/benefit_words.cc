@@ -20,8 +20,8 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
                      std::max(policy::SlowerPercent(decisive), 0.0));
 }
 
-// What being held costs those below it, compared with that mode: "94 % of their launches". Empty: hardly anything, or
-// it is unknown.
+// What being held costs those below it, compared with that mode: " and cost them 94 % of their launches", with `verb`
+// " and cost". Empty: hardly anything, or it is unknown.
 std::string Cost(const policy::BenefitMemory& memory, Mode mode, std::string_view verb) {
   const double percent = policy::CostPercent(memory, mode).value_or(0);
   return percent < 0.5 ? std::string() : fmt::format("{} them {:.0f} % of their launches", verb, percent);
