@@ -37,9 +37,10 @@ class Levers:
 
 class Daemon:
     def __init__(self, build: str, children: Children, folder: str, configuration: str = "",
-                 software_gpu: bool = True):
+                 software_gpu: bool = True, portable: bool = False):
+        """`portable`: the program that `./dev dist` packs."""
         self.xschedctl = os.path.join(build, "tools", "xschedctl", "xschedctl")
-        program = os.path.join(build, "daemon", "xschedd")
+        program = os.path.join(build, *(["tools", "dist"] if portable else ["daemon"]), "xschedd")
         for path in (program, self.xschedctl):
             if not os.access(path, os.X_OK):
                 raise ToolError(f"{path} does not exist; build it with ninja -C {build}")
