@@ -22,7 +22,7 @@ struct GateSetting {
   std::uint32_t window_floor = 0;  // launches always allowed in flight
   bool guarded = false;            // open although a more important client is busy
   std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not written for a client of an older version
-  bool awaited = false;            // another client is held until it is idle
+  bool awaited = false;            // it must report soon that it is idle
   bool tells_waits = false;        // it must report when its host waits
   bool may_spin = false;           // its held threads may spin for a while before they sleep
   bool count_may_wait = false;     // with tells_waits: nobody needs to know now how many launches there were

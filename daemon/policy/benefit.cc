@@ -509,7 +509,11 @@ Rest RestOf(const BenefitMemory& memory, Mode mode) {
 }
 
 bool NeedsCount(const BenefitMemory& memory) {
-  return memory.place != 0 || AheadNs(memory.mode) != 0;
+  return IsMeasured(memory) || AheadNs(memory.mode) != 0;
+}
+
+bool IsMeasured(const BenefitMemory& memory) {
+  return memory.place != 0;
 }
 
 void Recall(BenefitSlot& benefit, Mode answer) {

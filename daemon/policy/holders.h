@@ -45,6 +45,8 @@ class Holders {
   void LeaveOthers(std::uint32_t group, const Benefit::Work& work);
   // Whether its launches must be known as they happen.
   bool NeedsCount(std::uint32_t group) const { return policy::NeedsCount(*decision_->memory[group].benefit); }
+  // Whether a pair is measured.
+  bool IsMeasured(std::uint32_t group) const { return policy::IsMeasured(*decision_->memory[group].benefit); }
   // Before Observe: whether they still may be.
   bool MayStayAside(std::uint32_t group) const;
 

@@ -389,8 +389,9 @@ struct Gate {
   std::uint32_t window_floor = 0;
   std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
-  std::uint64_t held_for = 0;   // client id; 0: no client in particular
-  bool awaited = false;         // open, and a client with work is held for its client
+  std::uint64_t held_for = 0;  // client id; 0: no client in particular
+  // Open, and it must be known soon when it is idle: a client with work is held for it, or its times are compared.
+  bool awaited = false;
   bool tells_waits = false;     // its client must say when its host waits
   bool count_may_wait = false;  // with tells_waits: how many launches there were is needed with its reports only
   bool may_spin = false;        // held for a more important client, and its threads may spin for a while

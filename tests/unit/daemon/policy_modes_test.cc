@@ -410,6 +410,21 @@ TEST_CASE("below a group that holds only while its host waits, no group takes tu
   }
 }
 
+TEST_CASE("while a pair is measured it must be known soon when the group is idle, whatever the mode") {
+  for (const Mode mode : {Mode::kHeld, Mode::kWaitsWide, Mode::kFree}) {
+    INFO("mode " << ModeText(mode));
+    World world = Below(mode, 1, true);
+    world.state.tenants[1].busy = false;  // nobody waits for it
+    CHECK(!world.At(kNow).gates[0].awaited);
+    BenefitMemory& benefit = world.state.groups[0].memory.benefit.Use();
+    benefit.place = 1;
+    benefit.mode = mode;
+    const Decision decision = world.At(kNow + 1);
+    CHECK(decision.gates[0].awaited);
+    CHECK(!decision.gates[1].awaited);
+  }
+}
+
 TEST_CASE("launches must be known as they happen where a wait is expected by them, and while a pair is measured") {
   struct Row {
     Mode mode;

@@ -36,9 +36,10 @@ struct Behaviour {
   double noise = 0.1;  // standard deviation of a burst's duration
   double drift = 0;    // slow change of all durations, over seconds, as on a core whose clock changes
   std::uint64_t pause_us = 300;
-  std::uint32_t bursts = 1;    // of a request
-  std::uint64_t rest_us = 0;   // follows the pause after a request's last burst
-  std::uint64_t known_us = 0;  // after a burst's end, until the daemon knows of it; a part of the pause
+  std::uint32_t bursts = 1;          // of a request
+  std::uint64_t rest_us = 0;         // follows the pause after a request's last burst
+  std::uint64_t known_us = 0;        // after a burst's end, until the daemon knows of it; a part of the pause
+  std::uint64_t known_later_us = 0;  // later than that unless its gate is awaited
 };
 
 // A program's own work takes a part of the device.
@@ -178,9 +179,10 @@ class Pair {
     if (static_cast<double>(busy_ns_ - worked_ns) > 2e3 * held_us) ++delayed_;
     Important().busy = false;
     Important().idle_since_ns = now_;
-    now_ += behaviour.known_us * kNsPerUs;
+    const std::uint64_t known_us = behaviour.known_us + (is_awaited_ ? 0 : behaviour.known_later_us);
+    now_ += known_us * kNsPerUs;
     Decide();
-    Idle(behaviour.pause_us - behaviour.known_us);
+    Idle(behaviour.pause_us - known_us);
     if (++burst_ % behaviour.bursts == 0) Idle(behaviour.rest_us);
   }
 
@@ -221,6 +223,7 @@ class Pair {
     next_decision_ = std::min(decision.next_decision_ns, now_ + kNsPerS);
     const bool was_beside = besides_;
     const Gate& other = decision.gates[1];
+    is_awaited_ = decision.gates[0].awaited;
     besides_ = Important().busy && !other.held && (other.why == Why::kBeside || !other.tracked);
     if (is_aside_) aside_ns_ += now_ - decided_ns_;
     is_aside_ = !other.tracked;
@@ -247,6 +250,7 @@ class Pair {
   std::uint64_t next_decision_ = kNever;
   std::uint32_t burst_ = 0;
   bool besides_ = false;
+  bool is_awaited_ = false;
   std::uint32_t window_us_ = 0;       // the other tenant's
   std::uint64_t shut_ns_ = 0;         // when it was last shut in this burst; 0: not
   std::uint32_t shut_window_us_ = 0;  // its window until then

@@ -9,11 +9,15 @@
 // With `--launch-us` the host takes that long before each kernel and runs ahead of the device, as an eager framework
 // does; if kernels are shorter than that, the host is the bottleneck.
 //
+// With `--callback` no call of the host waits for the device: a callback says that the result is there, as in XLA.
+//
 // With `--think-ms` the loop is closed: the next request comes that long after the end of the last. With `--barrier`
 // the program is a rank of a job: each request ends at a barrier, when all ranks have reached it.
 //
 // Output (--out): one JSON line per request: arrival (CLOCK_MONOTONIC), latency, service time, whether the result was
 // right.
+#include <semaphore.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -40,6 +44,7 @@ struct Options {
   std::uint32_t kernels = 8;
   std::uint32_t kernel_us = 2000;
   std::uint32_t launch_us = 0;
+  bool callback = false;
   double device_part = 1;
   std::uint32_t words = 4096;
   std::uint64_t seed = 1;
@@ -73,6 +78,7 @@ class Server {
     TENANT_HIP(hipHostMalloc(reinterpret_cast<void**>(&result_), bytes_, hipHostMallocDefault));
     TENANT_HIP(hipMalloc(reinterpret_cast<void**>(&device_), bytes_));
     ticks_ = burn::TicksFor(options.kernel_us);
+    sem_init(&done_, 0, 0);
   }
   ~Server() {
     (void)hipFree(device_);
@@ -95,7 +101,7 @@ class Server {
       burn_mix<<<workgroups_, burn::kWorkgroupSize, 0, nullptr>>>(arguments);
       TENANT_HIP(hipGetLastError());
     }
-    TENANT_HIP(hipMemcpy(result_, device_, bytes_, hipMemcpyDeviceToHost));
+    Await();
     for (std::uint32_t i = 0; i < options_.words; ++i) {
       std::uint32_t expected = number * 2654435761u + i;
       for (std::uint32_t step = 0; step < options_.kernels; ++step)
@@ -106,8 +112,22 @@ class Server {
   }
 
  private:
+  // Copies the result to the host.
+  void Await() {
+    if (!options_.callback) {
+      TENANT_HIP(hipMemcpy(result_, device_, bytes_, hipMemcpyDeviceToHost));
+      return;
+    }
+    TENANT_HIP(hipMemcpyAsync(result_, device_, bytes_, hipMemcpyDeviceToHost, nullptr));
+    const auto done = [](hipStream_t, hipError_t, void* server) { sem_post(&static_cast<Server*>(server)->done_); };
+    TENANT_HIP(hipStreamAddCallback(nullptr, done, this, 0));
+    while (sem_wait(&done_) != 0) {
+    }
+  }
+
   const Options& options_;
   const unsigned workgroups_;
+  sem_t done_;
   std::size_t bytes_ = 0;
   std::uint32_t ticks_ = 0;
   std::uint32_t* input_ = nullptr;
@@ -208,6 +228,7 @@ int main(int argc, char** argv) {
   syntax.AddOption("--kernels", options.kernels, "kernels per request", {.value = Value::kPositive});
   syntax.AddOption("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
   syntax.AddOption("--launch-us", options.launch_us, "host time before each kernel in microseconds");
+  syntax.AddFlag("--callback", options.callback, "the host learns of a result by a callback, and waits in no call");
   syntax.AddOption("--device-part", options.device_part, "part of the device that a kernel fills",
                    {.range = {{0.01, 1.0}}});
   syntax.AddOption("--words", options.words, "32-bit words copied in and out", {.range = {{1, 65536}}});
