@@ -95,7 +95,7 @@ void FillPassed(const PassedCounts& counts, List& out) {
 void FillBenefit(const policy::BenefitMemory& memory, policy::BenefitMemory::Mode compared, v1::Benefit& out) {
   const policy::BenefitMemory::Comparison& known = memory.Of(compared);
   out.set_mode(std::string(policy::ModeText(memory.settled)));
-  out.set_slower_percent(policy::SlowerPercent(known.typical));
+  out.set_slower_percent(policy::SlowerPercent(policy::SlowerBy(known)));
   out.set_tail_percent(policy::SlowerPercent(known.tail));
   out.set_comparisons(known.pairs);
   out.set_held_percent(100 * memory.cost);

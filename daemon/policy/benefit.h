@@ -185,7 +185,6 @@ class Benefit {
   // benefit_search.cc
   enum class Verdict { kUnknown, kFine, kSlower };
   static bool IsOfUse(const BenefitMemory& memory, Mode mode);
-  static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
   Verdict VerdictOf(const BenefitMemory& memory, Mode mode) const;
   bool IsSlightlySlower(const BenefitMemory& memory, Mode mode) const;
   Mode AnswerOf(const BenefitMemory& memory) const;
@@ -279,5 +278,8 @@ bool IsSearching(const BenefitMemory& memory);
 std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.
 double SlowerPercent(float ratio);
+// How much slower a mode makes the group, on average, as the logarithm of a ratio: by the whole time where that is
+// surely more than by what is compared (kSureErrors).
+float SlowerBy(const BenefitMemory::Comparison& known);
 
 }  // namespace xschedd::policy

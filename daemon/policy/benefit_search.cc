@@ -36,6 +36,12 @@ void Add(std::uint32_t& count, float& mean, float& variance, float value) {
   Average(mean, variance, value, 1.0F / static_cast<float>(count));
 }
 
+// By the whole time, whatever the client reports about waits; -infinity: not known yet.
+double SurelySlowerBy(const Comparison& known) {
+  if (known.whole_pairs < Benefit::kFewestWholePairs) return -std::numeric_limits<double>::infinity();
+  return known.whole - Benefit::kSureErrors * Error(known.whole_variance, known.whole_pairs);
+}
+
 void Add(Comparison& known, const Measured& pair, double tolerance) {
   known.pairs = std::min(known.pairs + 1, 4 * Benefit::kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, Benefit::kPairs));
@@ -73,17 +79,11 @@ double Benefit::ToleranceOf(const BenefitMemory& memory, Mode mode) const {
   return std::log1p(std::min(tolerance * std::max(others * held, 1.0), held));
 }
 
-// By the whole time, whatever the client reports about waits.
-bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
-  return known.whole_pairs >= kFewestWholePairs &&
-         known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
-}
-
 Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeld) return Verdict::kFine;  // the others are compared with it
   const Comparison& known = memory.Of(mode);
   const double tolerance = ToleranceOf(memory, mode);
-  if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
+  if (SurelySlowerBy(known) > tolerance) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
   // Two errors, since few pairs make up the tail.
   const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
@@ -220,6 +220,10 @@ bool IsSettled(const BenefitMemory& memory) {
 
 bool IsSearching(const BenefitMemory& memory) {
   return memory.searches && Benefit::CheapestOf(memory) != Mode::kHeld;
+}
+
+float SlowerBy(const Comparison& known) {
+  return SurelySlowerBy(known) > known.typical ? known.whole : known.typical;
 }
 
 std::optional<Mode> MostTelling(const BenefitMemory& memory) {

@@ -12,10 +12,10 @@ namespace {
 
 using Mode = policy::BenefitMemory::Mode;
 
-// How much slower the mode is than held: "31 %", by the mean or the tail, whichever is larger. A clearly slower block
+// How much slower the mode is than held: "31 %", on average or by the tail, whichever is larger. A clearly slower block
 // ends at once, so a large figure is a lower bound.
 std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
-  const float decisive = std::max(memory.Of(mode).typical, memory.Of(mode).tail);
+  const float decisive = std::max(policy::SlowerBy(memory.Of(mode)), memory.Of(mode).tail);
   return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(decisive) ? "at least " : "",
                      std::max(policy::SlowerPercent(decisive), 0.0));
 }

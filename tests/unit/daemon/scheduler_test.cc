@@ -45,6 +45,16 @@ TEST_CASE("the benefit of holding is described in words, with its figures") {
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
   CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
         "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  // Its waits are no longer, but the whole time is.
+  policy::BenefitMemory whole = memory(0.01F, 0, 32, true, false);
+  policy::BenefitMemory::Comparison& known = whole.Of(policy::BenefitMemory::Mode::kFree);
+  known.whole = 0.2F;
+  known.whole_pairs = 32;
+  CHECK(BenefitText(whole, 5) ==
+        "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  known.whole_variance = 1;  // by chance
+  CHECK(BenefitText(whole, 5) ==
+        "it holds those below it, for 44 % of the time: beside them it would be 1 % slower (tolerance_percent=5)");
   policy::BenefitMemory again = memory(0.2F, 0, 32, true, false);
   again.searches = true;
   again.trial = policy::BenefitMemory::Mode::kWaitsMedium;
