@@ -65,7 +65,8 @@ class Scenarios(unittest.TestCase):
         alone = scenarios.alone_of(every)
         self.assertEqual({name for name, each in alone.items() if each.program == "graph"},
                          {"graph alone", "graph alone, 50/s poisson"})
-        self.assertEqual({each.program for each in alone.values()}, {"eager", "graph", "bert", "bert2", "decode", "middle", "chat"})
+        self.assertEqual({each.program for each in alone.values()}, {"eager", "graph", "bert", "bert2", "decode", "middle", "chat", "embed",
+                                                                     "denoise", "beams", "jax-request"})
         self.assertEqual(scenarios.programs_of(every), list(scenarios.PROGRAMS.values()))
         self.assertEqual([program.name for program in scenarios.programs_of([scenarios.SCENARIOS["decode"]])],
                          ["decode", "prefill"])

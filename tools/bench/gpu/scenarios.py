@@ -80,12 +80,15 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     Program("bert2", "request", "bert", HIGH),
     *(Program(name, "loop", "bert", MIDDLE) for name in ("middle-loop0", "middle-loop1")),
     *(Program(name, "loop", "bert") for name in ("bert-loop0", "bert-loop1")),
+    *(Program(name, "stranger", name) for name in ("long", "copies", "tiny", "networks")),
+    *(Program(name, "stranger-request", name, HIGH) for name in ("embed", "denoise", "beams", "jax-request")),
 )}
 
 # Works with torch.compile, whose outputs differ between processes even natively (measured with bertlarge).
 COMPILED = frozenset({"stranger:compiled", "stranger:bertlarge"})
 
 CHAT = Asked("chat", Load(2))
+EMBED, JAX_REQUEST = Asked("embed", Load(50, "poisson")), Asked("jax-request", Load(100, "poisson"))
 
 SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("one-five", "ResNet-18 eager beside five loops of ResNet-50, batch 256", Asked("eager"), LOOPS),
@@ -108,6 +111,13 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("chat-four", "the same beside all four at once", CHAT, ("llama-train", "bertlarge", "jax", "cupy")),
     Scenario("six", "two BERT-base at 50 requests a second, above two loops of it, above two more", Asked("bert", Load(50)),
              ("middle-loop0", "middle-loop1", "bert-loop0", "bert-loop1"), (Asked("bert2", Load(50)),)),
+    Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside kernels of 20 ms", EMBED, ("long",)),
+    Scenario("embed-three", "the same beside these, copies, and the training of graph networks", EMBED, ("long", "copies", "networks")),
+    Scenario("denoise-networks", "twenty steps of a U-Net, one wait, beside the training of graph networks",
+             Asked("denoise", Load(4)), ("networks",)),
+    Scenario("beams-tiny", "a T5 with four beams beside tiny kernels", Asked("beams", Load(2)), ("tiny",)),
+    Scenario("jax-copies", "JAX that answers requests beside copies", JAX_REQUEST, ("copies",)),
+    Scenario("jax-tiny", "the same beside tiny kernels", JAX_REQUEST, ("tiny",)),
 )}
 
 

@@ -1,17 +1,18 @@
-"""Work by third-party libraries that reach the GPU in their own ways: JAX (XLA), CuPy, Triton, torch.compile, CUDA graphs in
-each capture mode. Units as in work.py.
+"""Loops that reach the GPU in ways of their own: JAX (XLA), CuPy, Triton, torch.compile, CUDA graphs in each capture mode, long
+kernels, tiny ones, copies, shapes that are new in each step. Units as in work.py.
 
 Thread rule: main thread, but for the second thread of Captures.
 """
 
 import hashlib
 import os
+import random
 import threading
 
 import torch
 
 import models
-from work import Batches, Loop, sha256
+from work import Batches, Loop, Synchronised, sha256
 
 SIZE = 2048
 
@@ -19,7 +20,8 @@ SIZE = 2048
 def unit(name):
     """Each library is imported only on demand: JAX takes seconds."""
     return {"jax": Jax, "cupy": Cupy, "triton": Triton, "compiled": lambda: Compiled("resnet18"),
-            "bertlarge": lambda: Compiled("bertlarge"), "captures": Captures}[name]()
+            "bertlarge": lambda: Compiled("bertlarge"), "captures": Captures, "long": LongKernels, "copies": Copies,
+            "tiny": TinyKernels, "networks": Networks}[name]()
 
 
 class Jax(Loop):
@@ -148,3 +150,69 @@ class Captures(Loop):
     def digest(self):
         self.step()
         return sha256([self.result])
+
+
+class LongKernels(Synchronised):
+    """Products of matrices in double precision, each one kernel of many milliseconds."""
+
+    def __init__(self):
+        torch.manual_seed(7)
+        self.x = torch.randn(8192, 8192, dtype=torch.float64, device="cuda")
+
+    def launch(self):
+        for _ in range(2):
+            self.result = self.x @ self.x
+
+
+class Copies(Synchronised):
+    """A loader: pinned memory to the device, a little work, and back."""
+
+    def __init__(self):
+        torch.manual_seed(7)
+        self.host, self.back = torch.randn(1 << 25).pin_memory(), torch.empty(1 << 25).pin_memory()
+
+    def launch(self):
+        self.back.copy_(self.host.cuda(non_blocking=True).mul_(2).add_(1), non_blocking=True)
+        self.result = self.back
+
+
+class TinyKernels(Synchronised):
+    """Thousands of kernels of a few microseconds between two waits."""
+
+    def __init__(self):
+        self.x = torch.zeros(1 << 12, device="cuda")
+
+    def launch(self):
+        self.x.zero_()
+        for _ in range(4000):
+            self.x.add_(1)
+        self.result = self.x
+
+
+class Networks(Synchronised):
+    """Training of a graph network; each step has other numbers of nodes and edges."""
+
+    @torch.inference_mode(False)
+    def __init__(self):
+        import torch_geometric
+
+        torch.manual_seed(7)
+        self.layers = torch.nn.ModuleList(torch_geometric.nn.SAGEConv(256, 256) for _ in range(3)).cuda()
+        self.optimizer = torch.optim.Adam(self.layers.parameters())
+        self.nodes = torch.randn(1 << 16, 256, device="cuda")
+        self.chance = random.Random(7)
+        with torch.no_grad():
+            self.result = self.layers[0](self.nodes[:1000], torch.arange(1000, device="cuda").expand(2, 1000))
+
+    @torch.inference_mode(False)
+    def launch(self):
+        count = self.chance.randint(10_000, len(self.nodes))
+        edges = torch.randint(0, count, (2, 8 * count), device="cuda")
+        x = self.nodes[:count]
+        for layer in self.layers:
+            x = torch.relu(layer(x, edges))
+        self.optimizer.zero_grad(set_to_none=True)
+        x.square().mean().backward()
+        self.optimizer.step()
+
+    # The digest is of the untrained first layer with one edge a node: sums of several, by atomic adds, differ from run to run.

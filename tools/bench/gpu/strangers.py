@@ -8,7 +8,8 @@ from bench import Bench
 from scenarios import PROGRAMS, Program
 from tracked import BESIDE, DISABLED, NO_WINDOW, RECENT, by_turns
 
-STRANGERS = tuple(Program(name, "stranger", name) for name in ("jax", "cupy", "triton", "compiled", "captures"))
+STRANGERS = tuple(Program(name, "stranger", name) for name in ("jax", "cupy", "triton", "compiled", "captures", "long", "copies", "tiny",
+                                                               "networks"))
 ROUNDS, SECONDS = 8, 1.2
 
 

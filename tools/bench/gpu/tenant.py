@@ -10,7 +10,8 @@ usage: tenant.py KIND MODEL
   train     steps of training, the loss read after each
   language  steps of training a Llama, the loss read after each
   distributed  the same by several processes on as many GPUs
-  stranger  work by another library: jax, cupy, triton, compiled, bertlarge, captures
+  stranger  batches in another way (stranger_work.py)
+  stranger-request  requests likewise (stranger_requests.py)
   endless   batches one after the other, no synchronisation before the end
    or: tenant.py profile KIND:MODEL...     measures the kernels of one unit of each, and ends
    or: tenant.py start                     prints how long PyTorch and a first kernel take, and ends

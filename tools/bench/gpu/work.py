@@ -49,15 +49,8 @@ class Loop:
         return time.monotonic_ns() < end_ns
 
 
-class Batches(Loop):
-    """Forward passes of an input that stays on the device."""
-
-    def __init__(self, name):
-        self.model, host = models.make_model(name)
-        self.device = host.cuda()
-
-    def launch(self):
-        self.result = self.model(self.device)
+class Synchronised(Loop):
+    """Waits once a unit. `launch()` sets `result`."""
 
     def step(self):
         self.launch()
@@ -66,6 +59,17 @@ class Batches(Loop):
     def digest(self):
         self.step()
         return sha256([self.result])
+
+
+class Batches(Synchronised):
+    """Forward passes of an input that stays on the device."""
+
+    def __init__(self, name):
+        self.model, host = models.make_model(name)
+        self.device = host.cuda()
+
+    def launch(self):
+        self.result = self.model(self.device)
 
 
 class Requests:
@@ -268,4 +272,8 @@ def make_work(kind, name):
         import stranger_work
 
         return stranger_work.unit(name)
+    if kind == "stranger-request":
+        import stranger_requests
+
+        return stranger_requests.unit(name)
     raise SystemExit(f"no kind {kind}")
