@@ -15,8 +15,8 @@
 //     launches all the time. If the client reports its waits, only these are compared. The host's own time, in which
 //     others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
 //     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
-//   - An end of its work that no call shows is known late unless somebody waits for it. So that its pace is not counted
-//     less in the held block, ends must be known soon in both blocks of a pair (IsMeasured).
+//   - An end of its work that no call shows is known late unless somebody waits for it, as in the held block. It would
+//     seem to be faster there. So while a pair is measured, ends are known soon in both blocks (IsMeasured).
 //   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
 //     of a quarter of its time, up to kMaxPauseNs in all. A longer pause does not count: the program has nothing to do.
 //   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve

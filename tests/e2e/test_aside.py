@@ -47,7 +47,7 @@ class Aside(harness.NodeTest):
     def test_nobody_is_held_for_one_whose_ends_no_call_shows(self):
         node = self.node
         node.start_daemon()
-        # When it was known late that it is idle unless somebody was held for it, it seemed to be a third slower beside others.
+        # While its ends were known late where nobody was held for it, it seemed to be a third slower beside others.
         high = node.start(harness.BUILD / "tools/bench/request_tenant", "--callback", "--seconds", 0, "--rate", 200,
                           "--kernels", 4, "--kernel-us", 250, "--device-part", 0.02, priority=50, trace=False)
         self.start_small(0)

@@ -81,6 +81,7 @@ class Server {
     sem_init(&done_, 0, 0);
   }
   ~Server() {
+    sem_destroy(&done_);
     (void)hipFree(device_);
     (void)hipHostFree(result_);
     (void)hipHostFree(input_);
