@@ -262,16 +262,6 @@ class Programs(unittest.TestCase):
             built_in = {scenes.is_built_in(scenes.PROGRAMS[name]) for name in names}
             self.assertEqual(built_in, {scene is not scenes.MODELS})
 
-    def test_programs_do_not_get_xschedctls_packed_libraries(self):
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {"LD_LIBRARY_PATH": f"{folder}/lib:/usr/local/cuda/lib64"}
-            program = f"{folder}/tools/xschedctl/xschedctl.bin"
-            os.makedirs(os.path.dirname(program))
-            self.assertEqual(turns.library_path(environment, program), environment["LD_LIBRARY_PATH"])
-            with open(f"{folder}/commit", "w", encoding="utf-8"):
-                self.assertEqual(turns.library_path(environment, program), "/usr/local/cuda/lib64")
-            self.assertEqual(turns.library_path({}, program), "")
-
 
 class Pages(unittest.TestCase):
     def setUp(self):

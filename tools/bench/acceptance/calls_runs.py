@@ -12,13 +12,13 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional
+from typing import Callable, List, Optional
 
 from benchlib.processes import Child, Children, ToolError, wait_for
 from place import Place
 from scenarios import Load, Program
 from scenes import HIGH, LOW, MIDDLE
-from turns import NATIVE, OURS, NotHere, TurnsRig, ask, program_environment, scheduled
+from turns import NATIVE, OURS, NotHere, TurnsRig, ask, scheduled
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 HANG_S, HANG_FACTOR = 15.0, 10.0  # a program that takes longer hangs; and so many times as long as natively
@@ -80,13 +80,13 @@ class Programs:
         """Native programs may take all the time that is left, others up to a time that is surely too long."""
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
-    def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
-                meanwhile: Optional[Callable[[Child], None]] = None, way: str = "", runtime_dir: Optional[str] = None) -> Outcome:
+    def outcome(self, children: Children, command: List[str], meanwhile: Optional[Callable[[Child], None]] = None, way: str = "",
+                runtime_dir: Optional[str] = None) -> Outcome:
         """`meanwhile`: called when the program begins its calls. `way`: under xschedd; then it begins once the daemon lists it,
         because it may end before a daemon on a busy host looks, and is asked about while it still runs."""
         self.number += 1
         started, limit = time.monotonic(), self.limit_s()
-        child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
+        child = children.start(f"calls-{self.number}", [*command, "--stay"], self.place.environment, True)
         output, why_absent = child.process.stdout.fileno(), ""
         try:
             if read_line(output, limit):
@@ -137,7 +137,7 @@ class Programs:
     def native(self, seed: int) -> Outcome:
         started = time.monotonic()
         with Children(self.place.folder) as children:
-            outcome = self.outcome(children, self.command(seed), program_environment(self.place))
+            outcome = self.outcome(children, self.command(seed))
         self.run_s = max(self.run_s, time.monotonic() - started)
         return outcome
 
@@ -150,7 +150,7 @@ class Programs:
             # The one that is reprioritised begins below: on a busy host it would end before a first command moved it there.
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: LOW}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, way)
+                                self.reprioritise if way == REPRIORITISED else None, way)
 
     def start_neighbour(self, rig: TurnsRig, way: str) -> None:
         """The neighbour ends with its folder's context."""
@@ -167,16 +167,15 @@ class Programs:
 
     def beside(self, way: str, seed: int) -> Outcome:
         """Runs it without xschedd, beside the same neighbour as under xschedd."""
-        environment = program_environment(self.place)
         try:
             with Children(self.place.folder) as children:
                 if way != KILLED:
                     self.start_neighbour(TurnsRig(self.place, children, NATIVE), way)
-                    return self.outcome(children, self.command(seed), environment)
-                idle = children.start("idle", [*self.place.probe, "--stay"], environment, True)
+                    return self.outcome(children, self.command(seed))
+                idle = children.start("idle", [*self.place.probe, "--stay"], self.place.environment, True)
                 try:
                     read_line(idle.process.stdout.fileno(), self.place.limit_s(60))
-                    return self.outcome(children, self.command(seed), environment)
+                    return self.outcome(children, self.command(seed))
                 finally:
                     idle.process.stdin.close()
                     children.stop([idle])
@@ -214,8 +213,7 @@ class Programs:
         try:
             wait_for("the session of an idle program", lambda: ask(self.place, "ps", runtime_dir=runtime_dir)["clients"], [idle],
                      self.place.limit_s(15))
-            return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
-                                self.place.environment, kill, KILLED, runtime_dir)
+            return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir), kill, KILLED, runtime_dir)
         finally:
             idle.process.stdin.close()
             children.stop([idle])

@@ -15,7 +15,7 @@ from frame import REPORT_IT, Finding, Skipped
 from place import Place, is_stand_in
 from scenarios import Load, Program
 from scenes import HIGH, LOW
-from turns import NATIVE, OURS, TurnsRig, program_environment, scheduled
+from turns import NATIVE, OURS, TurnsRig, scheduled
 
 STATES_S = 5.0
 
@@ -108,8 +108,7 @@ def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skippe
     answers = {}
     for way in ("first", NATIVE, OURS):  # the first reads the files
         command = [sys.executable, "-c", PROBE]
-        done = (place.run(scheduled(place, (), command), 180) if way == OURS else
-                place.run(command, 180, program_environment(place)))
+        done = place.run(scheduled(place, (), command) if way == OURS else command, 180)
         try:
             answers[way] = json.loads(done.stdout)
         except ValueError:

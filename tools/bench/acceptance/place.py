@@ -66,11 +66,10 @@ class Place:
         """xschedctl with the --runtime-dir that the user gave, whichever daemon is used."""
         return self._given
 
-    def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
+    def run(self, command: List[str], limit_s: float) -> subprocess.CompletedProcess:
         """Runs a command that ends with this process; its output is text."""
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
-                              check=False, env=self.environment if environment is None else environment,
-                              preexec_fn=die_with_parent)
+                              check=False, env=self.environment, preexec_fn=die_with_parent)
 
     def _ask(self, runtime_dir: Optional[str] = None) -> subprocess.CompletedProcess:
         return self.run([*self.xschedctl(runtime_dir), "--json", "ps"], 20)

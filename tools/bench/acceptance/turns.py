@@ -28,39 +28,16 @@ class NotHere(Exception):
     """Not xschedd's fault: the program does not run without it either, or this user may not use a command."""
 
 
-def packed_root(xschedctl: str) -> str:
-    """The folder that tools/bench/gpu/pack made, if this xschedctl is in one; else empty."""
-    root = os.path.realpath(os.path.join(os.path.dirname(xschedctl), "../.."))
-    return root if os.path.exists(os.path.join(root, "commit")) else ""
-
-
-def library_path(environment: Dict[str, str], xschedctl: str) -> str:
-    """LD_LIBRARY_PATH without the libraries that are packed only for the daemon and xschedctl."""
-    root, path = packed_root(xschedctl), environment.get("LD_LIBRARY_PATH", "")
-    if not root:
-        return path
-    return ":".join(one for one in path.split(":") if one and os.path.realpath(one) != os.path.join(root, "lib"))
-
-
 def scheduled(place: Place, options: Sequence[str], command: List[str], runtime_dir: Optional[str] = None) -> List[str]:
-    """The command under xschedd, for the place's environment: xschedctl uses its packed libraries, and the program does not.
-    `runtime_dir`: of another daemon than the place's."""
-    xschedctl = place.xschedctl(runtime_dir)
-    env = ["env", f"LD_LIBRARY_PATH={library_path(place.environment, xschedctl[0])}"] if packed_root(xschedctl[0]) else []
-    return [*xschedctl, "run", *options, "--", *env, *command]
-
-
-def program_environment(place: Place) -> Dict[str, str]:
-    """The environment of a program without xschedd."""
-    path = library_path(place.environment, place.xschedctl()[0])
-    return {**place.environment, **({"LD_LIBRARY_PATH": path} if "LD_LIBRARY_PATH" in place.environment else {})}
+    """The command under xschedd. `runtime_dir`: of another daemon than the place's."""
+    return [*place.xschedctl(runtime_dir), "run", *options, "--", *command]
 
 
 class TurnsRig(Rig):
     """Tenants without xschedd, or as `xschedctl run` starts them."""
 
     def __init__(self, place: Place, children: Children, way: str):
-        super().__init__("", children, place.environment if way == OURS else program_environment(place))
+        super().__init__("", children, place.environment)
         self.place, self.way = place, way
         self.options: Dict[str, List[str]] = {}  # of `xschedctl run`, by program
 
