@@ -89,7 +89,7 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
   gate.window_us = WindowOf(index, gate.window_floor);
   gate.tells_waits = HasOthersBelow(tenant) && holders_.Measures(tenant.group);
   gate.count_may_wait = gate.tells_waits && !holders_.NeedsCount(tenant.group);
-  // As soon in both blocks of a pair (benefit.h).
+  // In both blocks of a pair its ends must be known as soon (benefit.h).
   gate.awaited = gate.tells_waits && holders_.IsMeasured(tenant.group);
   gate.may_wait = !guarded && ConcernsNobody(tenant);
 }
@@ -161,9 +161,8 @@ void Arbiter::FindAwaited() {
   if (awaited_.empty()) return;
   for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {
     Gate& gate = decision_->gates[i];
-    if (!gate.tracked || gate.held) continue;
-    gate.awaited =
-        gate.awaited || std::find(awaited_.begin(), awaited_.end(), state_->tenants[i].client) != awaited_.end();
+    if (!gate.tracked || gate.held || gate.awaited) continue;
+    gate.awaited = std::find(awaited_.begin(), awaited_.end(), state_->tenants[i].client) != awaited_.end();
   }
 }
 

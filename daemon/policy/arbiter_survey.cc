@@ -219,7 +219,7 @@ bool Arbiter::IsObserved(std::uint32_t group) const {
 // What it and those below it do on its devices.
 Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
   const int priority = groups_[group].rank.priority;
-  const bool is_in_pair = state_->groups[group].memory.benefit->place != 0;
+  const bool is_measured = IsMeasured(*state_->groups[group].memory.benefit);
   Benefit::Work work{.busy = groups_[group].busy};
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const auto& [lowest, next] = devices_[state_->tenants[i].device].lowest_busy;
@@ -227,7 +227,7 @@ Benefit::Work Arbiter::WorkOf(std::uint32_t group) const {
     work.several_work = work.several_work || next < priority;
     work.contended = work.contended || (state_->tenants[i].busy && lowest < priority);
     work.others_aside = work.others_aside || devices_[state_->tenants[i].device].is_aside;
-    if (is_in_pair) work.others_launched += LaunchedBelow(priority, state_->tenants[i].device);
+    if (is_measured) work.others_launched += LaunchedBelow(priority, state_->tenants[i].device);
   }
   return work;
 }

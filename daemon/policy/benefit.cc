@@ -183,8 +183,8 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   // It flips in this mode alone: every other block of a pair is in another one, and blocks of one row each would
   // otherwise all be of one kind.
   if (begins_row && memory.mode == Mode::kWaitsHalf) memory.lets_row_be = !memory.lets_row_be;
-  if (memory.place != 0 && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
-  if (memory.place == 0) UseAnswer(memory);
+  if (IsMeasured(memory) && IsOver(memory, work.busy, now_ns_)) EndBlock(memory);
+  if (!IsMeasured(memory)) UseAnswer(memory);
 }
 
 void Benefit::NoteWork(BenefitMemory& memory, const Work& work) {
@@ -265,7 +265,7 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool at_an_edge =
       memory.burst_ns == 0 ? memory.request_ns == 0 || in_long_request : memory.burst_ns >= kLongestBlockNs;
   const bool is_seen = !memory.others_aside && (memory.watched_ns == 0 || now_ns_ >= memory.watched_ns + kSettleNs);
-  return Measures() && memory.place == 0 && memory.contended && is_seen && at_an_edge &&
+  return Measures() && !IsMeasured(memory) && memory.contended && is_seen && at_an_edge &&
          now_ns_ >= memory.next_trial_ns && (memory.spared_ns == 0 || memory.unspared < kUnsparedPairs) &&
          CheapestOf(memory) != Mode::kHeld;
 }
@@ -312,7 +312,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   Block unused;
   const bool skips = memory.skips || memory.skips_request || now_ns_ <= memory.settles_until_ns;
   Block& block = skips ? unused : memory.block;
-  const bool tries = memory.place != 0 && memory.mode != Mode::kHeld;
+  const bool tries = IsMeasured(memory) && memory.mode != Mode::kHeld;
   if (work.busy && memory.idle_since_ns != 0) {
     if (now_ns_ - memory.idle_since_ns > linger_ns_) EndSpell(memory);
     CountPause(memory, block);
@@ -332,7 +332,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
       block.contended_ns += passed;
       if (!tries) memory.contended_ns += passed;
       if (memory.holds) memory.waited_ns += passed;
-      if (memory.place == 0) {
+      if (!IsMeasured(memory)) {
         memory.paced_ns += passed;
         memory.paced_launches += work.launched;
       }
@@ -452,7 +452,7 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits.now) {
     next_decision_ns = std::min(next_decision_ns, std::max(ShutUntilNs(memory), LingersUntilNs(memory.waits)));
   }
-  if (Measures() && memory.place != 0 && memory.idle_since_ns != 0 && IsLastRequest(memory)) {
+  if (Measures() && IsMeasured(memory) && memory.idle_since_ns != 0 && IsLastRequest(memory)) {
     next_decision_ns = std::min(next_decision_ns, RequestEndsAt(memory) + 1);
   }
   if (!Measures() || !open || !memory.contended) return;
@@ -460,7 +460,7 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
   // A trial is put off only until others are tracked, and it is seen what they do.
   if (memory.others_aside) left = std::max(memory.next_trial_ns, now_ns_) - now_ns_;
   if (now_ns_ - memory.watched_ns < kSettleNs) left = memory.watched_ns + kSettleNs - now_ns_;
-  if (memory.place != 0) {
+  if (IsMeasured(memory)) {
     const double slow = ClearlySlowerAt(memory) - ComparedNs(memory);
     left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
     if (memory.block.launches == 0 && memory.mode != Mode::kHeld) left = std::min(left, kFirstCheckNs);
@@ -472,7 +472,7 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_decisio
 
 bool Benefit::IsFreeKnown(const BenefitMemory& memory) {
   return memory.settled == kCheapest && memory.mode == kCheapest && memory.Of(kCheapest).is_known &&
-         memory.wait_ns != 0 && !memory.is_put_off && !memory.repeats && memory.place == 0 && memory.deadline_ns == 0;
+         memory.wait_ns != 0 && !memory.is_put_off && !memory.repeats && !IsMeasured(memory) && memory.deadline_ns == 0;
 }
 
 bool Benefit::MayLeaveOthers(const BenefitMemory& memory, std::uint64_t& next_decision_ns) const {

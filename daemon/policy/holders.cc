@@ -45,7 +45,7 @@ void Holders::NoteOthers(std::uint32_t group, const Others& others) {
   BenefitMemory& memory = MemoryOf(group);
   const Benefit& benefit = BenefitOf(group);
   benefit.NoteOthers(memory, others);
-  if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
+  if (policy::IsMeasured(memory) && IsAboutToGoOn(group)) trying_.push_back(group);
   if (benefit.IsDue(memory)) due_.push_back(group);
 }
 

@@ -111,7 +111,7 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("chat-four", "the same beside all four at once", CHAT, ("llama-train", "bertlarge", "jax", "cupy")),
     Scenario("six", "two BERT-base at 50 requests a second, above two loops of it, above two more", Asked("bert", Load(50)),
              ("middle-loop0", "middle-loop1", "bert-loop0", "bert-loop1"), (Asked("bert2", Load(50)),)),
-    Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside kernels of 20 ms", EMBED, ("long",)),
+    Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
     Scenario("embed-three", "the same beside these, copies, and the training of graph networks", EMBED, ("long", "copies", "networks")),
     Scenario("denoise-networks", "twenty steps of a U-Net, one wait, beside the training of graph networks",
              Asked("denoise", Load(4)), ("networks",)),

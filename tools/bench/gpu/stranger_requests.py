@@ -5,15 +5,14 @@ Thread rule: main thread.
 """
 
 import hashlib
-import os
 import random
 import time
 
 import torch
 
 import models
-from host_waits import Waits
-from work import sha256
+from stranger_work import import_jax
+from work import Answers
 
 
 def unit(name):
@@ -21,27 +20,7 @@ def unit(name):
     return {"embed": Embeddings, "denoise": Denoising, "beams": Beams, "jax-request": JaxRequests}[name]()
 
 
-class TorchRequests:
-    """`answer()` does one."""
-
-    def __init__(self):
-        self.waits, self.wait_ms = Waits(torch.Tensor), []
-
-    def step(self):
-        self.waits.take_ms()
-        self.result = self.answer()
-        self.wait_ms.append(self.waits.take_ms())
-
-    def digest(self):
-        self.begin()
-        self.step()
-        return sha256([self.result])
-
-    def begin(self):
-        """Back to the fixed input."""
-
-
-class Embeddings(TorchRequests):
+class Embeddings(Answers):
     """Of sentences, by a BERT of six layers: each request has another number of sentences and of tokens."""
 
     def __init__(self):
@@ -51,10 +30,11 @@ class Embeddings(TorchRequests):
         self.model = self.model.half().cuda().eval()
         chance = random.Random(7)
         self.inputs = [torch.randint(0, 30000, (chance.randint(1, 8), chance.randint(16, 256))) for _ in range(64)]
-        self.begin()
-
-    def begin(self):
         self.number = 0
+
+    def digest(self):
+        self.number = 0
+        return super().digest()
 
     def answer(self):
         ids = self.inputs[self.number % len(self.inputs)].cuda()
@@ -62,7 +42,7 @@ class Embeddings(TorchRequests):
         return torch.nn.functional.normalize(self.model(ids).mean(dim=1), dim=1).cpu()
 
 
-class Denoising(TorchRequests):
+class Denoising(Answers):
     """Twenty steps of a small U-Net; the host waits once, at the end."""
 
     STEPS, WIDTH = 20, 256
@@ -100,7 +80,7 @@ class Denoising(TorchRequests):
         return x.cpu()
 
 
-class Beams(TorchRequests):
+class Beams(Answers):
     """A T5 that translates with four beams, 16 tokens."""
 
     def __init__(self):
@@ -121,10 +101,9 @@ class JaxRequests:
     """A jitted network of 16 layers; the answer is copied to the host."""
 
     def __init__(self):
-        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-        import jax
         import numpy
 
+        jax = import_jax()
         self.jax, self.wait_ms = jax, []
         keys = jax.random.split(jax.random.PRNGKey(7), 16)
         weights = [jax.random.normal(key, (2048, 2048), dtype=jax.numpy.float32) / 45 for key in keys]

@@ -24,14 +24,18 @@ def unit(name):
             "tiny": TinyKernels, "networks": Networks}[name]()
 
 
+def import_jax():
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    import jax
+
+    return jax
+
+
 class Jax(Loop):
     """A jitted chain of matrix products."""
 
     def __init__(self):
-        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-        import jax
-
-        self.jax = jax
+        self.jax = jax = import_jax()
         self.start = jax.random.normal(jax.random.PRNGKey(7), (SIZE, SIZE), dtype=jax.numpy.float32) / SIZE
         self.chain = jax.jit(lambda x: jax.lax.fori_loop(0, 4, lambda _, y: jax.numpy.tanh(y @ x), x))
 

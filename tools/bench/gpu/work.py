@@ -72,30 +72,40 @@ class Batches(Synchronised):
         self.result = self.model(self.device)
 
 
-class Requests:
-    """From the copy of the input to the result on the host, one at a time."""
+class Answers:
+    """One request at a time. `answer()` does one and returns its result, which is on the host."""
 
-    def __init__(self, name, is_graph):
-        self.model, self.host = models.make_model(name)
-        self.device = self.host.cuda()
+    def __init__(self):
         self.waits, self.wait_ms = Waits(torch.Tensor), []
-        self.graph = None
-        if is_graph:
-            self.graph, self.result = capture(lambda: self.model(self.device))
 
     def step(self):
         self.waits.take_ms()  # drop what came between two requests
-        self.device.copy_(self.host, non_blocking=True)
-        if self.graph is not None:
-            self.graph.replay()
-        else:
-            self.result = self.model(self.device)
-        self.on_host = self.result.cpu()
+        self.on_host = self.answer()
         self.wait_ms.append(self.waits.take_ms())
 
     def digest(self):
         self.step()
         return sha256([self.on_host])
+
+
+class Requests(Answers):
+    """From the copy of the input to the result on the host."""
+
+    def __init__(self, name, is_graph):
+        super().__init__()
+        self.model, self.host = models.make_model(name)
+        self.device = self.host.cuda()
+        self.graph = None
+        if is_graph:
+            self.graph, self.result = capture(lambda: self.model(self.device))
+
+    def answer(self):
+        self.device.copy_(self.host, non_blocking=True)
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self.result = self.model(self.device)
+        return self.result.cpu()
 
 
 class Decode:
