@@ -8,6 +8,7 @@ import os
 import select
 import sys
 import time
+import zlib
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence
 
@@ -38,6 +39,11 @@ class Tenant:
     @property
     def name(self) -> str:
         return self.program.name
+
+    @property
+    def seed(self) -> int:
+        """Of its arrivals: its own, and the same in each way of a scenario."""
+        return zlib.crc32(self.name.encode())
 
     def send(self, command: dict) -> None:
         self.child.process.stdin.write(json.dumps(command) + "\n")
@@ -97,7 +103,7 @@ class Rig:
         for tenant in tenants:
             load = (loads or {}).get(tenant.name, Load())
             tenant.send({"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": load.rate,
-                         "arrivals": load.arrivals, "seed": 1, "trace": trace, "core": (cores or {}).get(tenant.name)})
+                         "arrivals": load.arrivals, "seed": tenant.seed, "trace": trace, "core": (cores or {}).get(tenant.name)})
         return start
 
     def finish(self, tenants: Sequence[Tenant], seconds: float, start: int) -> Dict[str, dict]:
