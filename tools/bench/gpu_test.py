@@ -60,13 +60,21 @@ class Scenarios(unittest.TestCase):
             self.assertTrue(all(each.priority > other.priority for each in between for other in below), scenario.name)
             self.assertTrue(all(each.kind in ("loop", "train", "language", "stranger") for each in below), scenario.name)
 
+    def test_two_at_a_time_of_those_that_come_and_go(self) -> None:
+        spans = list(scenarios.SCENARIOS["shifting"].spans.values())
+        for moment in (0.1, 0.3, 0.5, 0.7, 0.9):
+            self.assertEqual(sum(first <= moment < last for first, last in spans), 1 if moment in (0.1, 0.9) else 2)
+        self.assertEqual((spans[0][0], spans[-1][1]), (0, 1))
+        self.assertEqual(scenarios.SCENARIOS["six"].spans, {})
+
     def test_each_load_is_measured_alone_once(self) -> None:
         every = list(scenarios.SCENARIOS.values())
         alone = scenarios.alone_of(every)
         self.assertEqual({name for name, each in alone.items() if each.program == "graph"},
                          {"graph alone", "graph alone, 50/s poisson"})
-        self.assertEqual({each.program for each in alone.values()}, {"eager", "graph", "bert", "bert2", "decode", "middle", "chat", "embed",
-                                                                     "denoise", "beams", "jax-request"})
+        self.assertEqual({each.program for each in alone.values()},
+                         {"eager", "graph", "bert", "bert2", *scenarios.WORKERS, "decode", "middle", "chat", "embed", "denoise", "beams",
+                          "jax-request"})
         self.assertEqual(scenarios.programs_of(every), list(scenarios.PROGRAMS.values()))
         self.assertEqual([program.name for program in scenarios.programs_of([scenarios.SCENARIOS["decode"]])],
                          ["decode", "prefill"])

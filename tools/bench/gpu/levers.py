@@ -15,7 +15,7 @@ from figures import DECIDED, EQUALS
 from rig import Rig, cores_of
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
-STRETCH_S = 3.0
+STRETCH_S, SHIFTING_S = 3.0, 12.0
 # The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h): the fewer
 # requests a second, the longer that takes. How many take turns at a time (daemon/policy/filling.h) takes some 15 s.
 LEARN_S, LEARN_MOST_S = 20.0, 120.0
@@ -97,13 +97,13 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
             rigs[place].daemon.ask("policy", "set", *levers[way])
         those = [tenants[place][name] for name in [*loads, *scenario.background]]
         with equals(scenario, rigs[place]) if way == EQUALS else nullcontext():
-            return rigs[place].stretch(those, seconds, loads, cores=cores)
+            return rigs[place].stretch(those, seconds, loads, cores=cores, spans=scenario.spans)
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
             if place in rigs:
                 only_of(scenario, rigs[place])
-        high = scenario.high.program
+        high, stretch_s = scenario.high.program, SHIFTING_S if scenario.shifts else STRETCH_S
         ways = [*unscheduled, *levers, EQUALS, DECIDED]
         modes: Counter = Counter()  # at the end of each stretch: asking during one takes cores from the programs
         rounds: List[Dict[str, dict]] = []
@@ -111,11 +111,11 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S, cores_of(names, 0)), lambda: decided(rigs[DECIDED], scenario))
         for number in range(-1, bench.options.lever_rounds):
             cores = cores_of(names, number)
-            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load},
+            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], stretch_s, {high: scenario.high.load},
                                                        cores=cores)}
             for way in ways if number % 2 == 0 else ways[::-1]:
                 # In the first round the programs warm up.
-                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else 2.0, cores)
+                answers[way] = stretch(way, scenario, stretch_s if number >= 0 else 2.0, cores)
                 if way == DECIDED and number >= 0:
                     benefit = decided(rigs[DECIDED], scenario)[high]["benefit"]
                     modes.update([benefit["mode"]] if benefit else [])

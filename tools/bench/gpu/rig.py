@@ -10,7 +10,7 @@ import sys
 import time
 import zlib
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from benchlib.daemon import Daemon
 from benchlib.processes import Child, Children, ToolError
@@ -91,18 +91,26 @@ class Rig:
                 tenant.ready_s = tenant.answer(START_LIMIT_S)["ready_s"]
 
     def stretch(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
-                trace: bool = False, cores: Optional[Dict[str, int]] = None) -> Dict[str, dict]:
+                trace: bool = False, cores: Optional[Dict[str, int]] = None,
+                spans: Optional[Dict[str, Tuple[float, float]]] = None) -> Dict[str, dict]:
         """Has the tenants work at the same time; returns their answers by name. `loads`: by name, if not the default.
-        `cores`: of cores_of(); else they begin where they are."""
-        return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace, cores))
+        `cores`: of cores_of(); else they begin where they are. `spans`: by name, the part of the stretch in which it works,
+        from 0 to 1, if not all."""
+        answers = self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace, cores, spans))
+        for name, (first, last) in (spans or {}).items():
+            answers[name]["start_ns"] += int(seconds * 1e9 * first)
+            answers[name]["seconds"] *= last - first
+        return answers
 
     def begin(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
-              trace: bool = False, cores: Optional[Dict[str, int]] = None) -> int:
+              trace: bool = False, cores: Optional[Dict[str, int]] = None,
+              spans: Optional[Dict[str, Tuple[float, float]]] = None) -> int:
         """Begins a stretch, so that the caller can act during it; returns its start (monotonic, ns)."""
         start = time.monotonic_ns() + int(1e9 * (TRACE_LEAD_S if trace else 0.2))
         for tenant in tenants:
             load = (loads or {}).get(tenant.name, Load())
-            tenant.send({"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": load.rate,
+            first, last = (start + int(seconds * 1e9 * part) for part in (spans or {}).get(tenant.name, (0, 1)))
+            tenant.send({"start_ns": first, "end_ns": last, "rate": load.rate,
                          "arrivals": load.arrivals, "seed": tenant.seed, "trace": trace, "core": (cores or {}).get(tenant.name)})
         return start
 

@@ -53,14 +53,22 @@ class Scenario:
     high: Asked
     background: Tuple[str, ...]
     middle: Tuple[Asked, ...] = ()
+    shifts: bool = False  # the background programs come and go, at most two at a time
 
     @property
     def asked(self) -> Tuple[Asked, ...]:
         return (self.high, *self.middle)
 
+    @property
+    def spans(self) -> Dict[str, Tuple[float, float]]:
+        """Of the background programs, the part of a stretch in which each works, from 0 to 1, if not all."""
+        parts = len(self.background) + 1
+        return {name: (place / parts, (place + 2) / parts) for place, name in enumerate(self.background)} if self.shifts else {}
+
 
 LOOPS = tuple(f"loop{number}" for number in range(5))
 TRAININGS = ("train0", "train1")
+WORKERS = ("worker0", "worker1", "worker2", "worker3")
 
 PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     Program("eager", "request", "resnet18", HIGH),
@@ -77,7 +85,7 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     Program("jax", "stranger", "jax"),
     Program("cupy", "stranger", "cupy"),
     Program("bertlarge", "stranger", "bertlarge"),
-    Program("bert2", "request", "bert", HIGH),
+    *(Program(name, "request", "bert", HIGH) for name in ("bert2", *WORKERS)),
     *(Program(name, "loop", "bert", MIDDLE) for name in ("middle-loop0", "middle-loop1")),
     *(Program(name, "loop", "bert") for name in ("bert-loop0", "bert-loop1")),
     *(Program(name, "stranger", name) for name in ("long", "copies", "tiny", "networks")),
@@ -87,7 +95,7 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
 # Works with torch.compile, whose outputs differ between processes even natively (measured with bertlarge).
 COMPILED = frozenset({"stranger:compiled", "stranger:bertlarge"})
 
-CHAT = Asked("chat", Load(2))
+CHAT, WORKER = Asked("chat", Load(2)), Load(12, "poisson")
 EMBED, JAX_REQUEST = Asked("embed", Load(50, "poisson")), Asked("jax-request", Load(100, "poisson"))
 
 SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
@@ -111,6 +119,10 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("chat-four", "the same beside all four at once", CHAT, ("llama-train", "bertlarge", "jax", "cupy")),
     Scenario("six", "two BERT-base at 50 requests a second, above two loops of it, above two more", Asked("bert", Load(50)),
              ("middle-loop0", "middle-loop1", "bert-loop0", "bert-loop1"), (Asked("bert2", Load(50)),)),
+    Scenario("workers", "four processes of one service, each with a BERT-base at 12 requests a second, beside a training and CuPy",
+             Asked("worker0", WORKER), ("train0", "cupy"), tuple(Asked(name, WORKER) for name in WORKERS[1:])),
+    Scenario("shifting", "BERT-base, batch 1, beside five kinds of programs that come and go, two at a time", Asked("bert"),
+             ("networks", "cupy", "bert64", "long", "jax"), shifts=True),
     Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
     Scenario("embed-three", "the same beside these, copies, and the training of graph networks", EMBED, ("long", "copies", "networks")),
     Scenario("denoise-networks", "twenty steps of a U-Net, one wait, beside the training of graph networks",
