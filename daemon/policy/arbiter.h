@@ -169,7 +169,7 @@ class Arbiter {
   struct Place {
     Rank rank;
     double share = 0;        // the order of groups kept to a share; infinite for others
-    std::uint64_t turn = 0;  // groups in their turn first, then by the end of the last one
+    std::uint64_t turn = 0;  // groups in their turn first, by its beginning, then the others by the end of the last one
     std::uint32_t group = 0;
   };
 
@@ -321,6 +321,8 @@ class Arbiter {
     return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;
   }
   bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
+  // Of an idle group: since when it is.
+  std::uint64_t IdleSince(std::uint32_t group) const;
   void DecideAgainAt(std::uint64_t time_ns) {
     decision_->next_decision_ns = std::min(decision_->next_decision_ns, time_ns);
   }

@@ -26,7 +26,7 @@ void Arbiter::Order() {
     order_.push_back(
         {.rank = view.rank,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
-         .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
+         .turn = has_turn ? memory.turn_since_ns : kWaits + memory.last_turn_ns,
          .group = group});
   }
   // Without turns and shares nothing depends on the order of equals.
@@ -70,9 +70,10 @@ void Arbiter::Admit(std::uint32_t group) {
   }
   if (view.blocked == Why::kOpen) WaitForTurn(group);
   if (view.blocked == Why::kOpen) return Claim(group);
-  // A sharer that gives way inside its class gives its turn back; one held for a higher rank keeps it.
-  const bool gives_way = view.blocked == Why::kShare || view.blocked == Why::kTurn;
-  if (gives_way && share_.Keeps(group)) turns_.NoteIdle(decision_->memory[group]);
+  // One that is held for a higher rank keeps its turn.
+  if (view.blocked != Why::kShare && view.blocked != Why::kTurn) return;
+  GroupMemory& memory = decision_->memory[group];
+  share_.Keeps(group) ? turns_.NoteReturned(memory) : Turns::NoteReclaimed(memory);
 }
 
 void Arbiter::WaitForClaims(std::uint32_t group) {

@@ -182,6 +182,13 @@ void Arbiter::Forget(std::uint32_t group) {
   if (next.open_since_ns == 0) next.open_since_ns = now_ns_;
 }
 
+std::uint64_t Arbiter::IdleSince(std::uint32_t group) const {
+  std::uint64_t since_ns = 0;
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    since_ns = std::max(since_ns, state_->tenants[i].idle_since_ns);
+  return since_ns;
+}
+
 // Carries forward the memory that belongs to no policy.
 void Arbiter::Remember(std::uint32_t group) {
   GroupView& view = groups_[group];
@@ -190,7 +197,7 @@ void Arbiter::Remember(std::uint32_t group) {
   next.turn_since_ns = before.turn_since_ns;
   next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
   CountLaunches(group);
-  turns_.Expire(next);
+  turns_.Expire(next, view.busy ? now_ns_ : IdleSince(group));
   next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
   // What an untracked one does is unknown until it has been tracked by one decision.
   if (view.busy || next.tracked_since_ns == now_ns_) {
@@ -199,13 +206,12 @@ void Arbiter::Remember(std::uint32_t group) {
     next.had_ns = before.had_ns;
     next.guard_until_ns = before.guard_until_ns;
   } else if (share_.Keeps(group)) {
-    turns_.NoteIdle(next);
+    turns_.NoteReturned(next);
   } else if (next.turn_since_ns != 0) {
     const auto tenants = roster_.TenantsOf(group);
     view.keeps_turn = std::any_of(tenants.begin(), tenants.end(),
                                   [this](std::uint32_t i) { return TurnKeptUntil(state_->tenants[i]) > now_ns_; });
     view.present = view.present || view.keeps_turn;
-    if (!view.keeps_turn) turns_.NoteIdle(next);
   }
   DecideAgainAt(view.next_decision_ns);
 }

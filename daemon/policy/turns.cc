@@ -4,17 +4,17 @@
 
 namespace xschedd::policy {
 
-void Turns::Expire(GroupMemory& memory) const {
+void Turns::Expire(GroupMemory& memory, std::uint64_t used_until_ns) const {
   if (memory.turn_since_ns == 0 || now_ns_ - memory.turn_since_ns < turn_ns_) return;
+  memory.last_turn_ns = std::max(used_until_ns, memory.turn_since_ns);
   memory.turn_since_ns = 0;
-  memory.last_turn_ns = now_ns_;
 }
 
 void Turns::NoteOpen(GroupMemory& memory) const {
   if (memory.turn_since_ns == 0) memory.turn_since_ns = now_ns_;
 }
 
-void Turns::NoteIdle(GroupMemory& memory) const {
+void Turns::NoteReturned(GroupMemory& memory) const {
   if (memory.turn_since_ns == 0) return;
   memory.turn_since_ns = 0;
   memory.last_turn_ns = now_ns_;
