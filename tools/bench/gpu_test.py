@@ -184,6 +184,11 @@ class Report(unittest.TestCase):
             with self.subTest(work=work, processes=processes):
                 self.assertEqual(report.outputs({work: processes}), [f"outputs of {work}: {words}"])
 
+    def test_equals_are_compared_with_an_equal_part(self) -> None:
+        self.assertEqual(report.equals({"equals train, cupy: just worked": {"train": 0.24, "cupy": 0.75}, "other": {}})[2:],
+                         ["| train, cupy | just worked | train 48 %, cupy 150 % |", ""])
+        self.assertEqual(report.equals({}), [])
+
     def test_compiled_works_are_programs(self) -> None:
         self.assertIn("stranger:bertlarge", scenarios.COMPILED)
         works = {program.work for program in scenarios.PROGRAMS.values()} | {f"stranger:{name}" for name in ("compiled", "triton")}

@@ -196,6 +196,16 @@ def asleep(results: Dict[str, dict]) -> List[str]:
     return [*lines, ""] if len(lines) > 2 else []
 
 
+def equals(results: Dict[str, dict]) -> List[str]:
+    """Of an equal part of its rate alone, what each has."""
+    lines = ["| equals that take turns | | of an equal part |", "|---" * 3 + "|"]
+    for name, parts in results.items():
+        if name.startswith("equals "):
+            names, way = name[len("equals "):].split(": ")
+            lines.append(row(names, way, [", ".join(f"{program} {100 * part * len(parts):.0f} %" for program, part in parts.items())]))
+    return [*lines, ""] if len(lines) > 2 else []
+
+
 def tracked_high(results: Dict[str, dict]) -> List[str]:
     """Of each way the medians of its stretches; and of their ratios to the untracked stretch of the same round, the quartiles."""
     lines = ["| the important program, by turns | | p50 ms | its host's part, p10 | of untracked: p50 | the quartiles | "
