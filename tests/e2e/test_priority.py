@@ -68,6 +68,31 @@ class Priority(harness.NodeTest):
         self.assert_measured(lambda: launched("50ms"), lambda count: count > 20, "a turn of 50 ms is many kernels of 1 ms")
         node.tell(low, "stop")
 
+    def test_one_that_pauses_has_its_part_of_the_turns(self):
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--max-concurrent", 1, "--tolerance", 0)
+        node.start_anchor(priority=50)
+
+        def start(think_ms, kernels):
+            return node.start(harness.BUILD / "tools/bench/request_tenant", "--seconds", 0, "--think-ms", think_ms, "--kernels", kernels,
+                              "--kernel-us", 300, "--device-part", 1, priority=0, trace=False)
+
+        training, loop = start(2, 30), start(0.02, 4)
+
+        def gpu_ns(process):
+            return int(node.device_state(process.pid).get("gpu_time_ns", 0))
+
+        def part():
+            """What the training has of their GPU time, while the loop has a second of it."""
+            before = gpu_ns(training), gpu_ns(loop)
+            wait_for(lambda: gpu_ns(loop) > before[1] + 10**9, "the loop has its turns")
+            gained = gpu_ns(training) - before[0], gpu_ns(loop) - before[1]
+            return gained[0] / sum(gained)
+
+        wait_for(lambda: gpu_ns(training) and gpu_ns(loop), "both have work")
+        self.assert_measured(part, lambda part: part > 0.3, "a pause of 2 ms after 9 does not cost it its turn")
+
     def test_fifo_lets_all_run(self):
         node = self.node
         node.start_daemon("--policy", "fifo")
