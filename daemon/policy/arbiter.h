@@ -119,10 +119,13 @@ class Arbiter {
     bool is_limit_free = false;             // filling.h decides it
     std::optional<std::size_t> counted;     // Filling::Advance
     Filling::Takers takers;
-    Rank takers_rank;                    // of these
-    std::uint32_t last_taker = kNobody;  // the last group added to them
-    std::uint32_t groups_in_turn = 0;    // admitted, and take turns
-    std::uint32_t next_in_turn = 0;      // of next_rank, and wait for a turn, here or elsewhere
+    Rank takers_rank;                       // of these
+    std::uint32_t last_taker = kNobody;     // the last group added to them
+    Rank holder_rank;                       // of the groups that have their turn, and work: the highest
+    std::uint32_t early_group = kNobody;    // which goes early here
+    std::uint64_t early_busy_since_ns = 0;  // since when that one has work
+    std::uint32_t groups_in_turn = 0;       // admitted, and take turns
+    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn, here or elsewhere
     Rank next_rank;
     std::uint32_t next_group = kNobody;    // the last one added to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: they divide the window
@@ -155,7 +158,8 @@ class Arbiter {
 
   struct GroupView {
     Rank rank;
-    bool keeps_turn = false;                  // became idle in its turn just now
+    bool keeps_turn = false;                  // became idle in its turn, or while it went early, just now
+    bool is_early = false;                    // goes early (turns.h)
     std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
@@ -198,6 +202,12 @@ class Arbiter {
   void FindLimits();
   std::optional<double> FasterIn(std::uint32_t device) const;
   void FindTakers();
+  // arbiter_early.cc
+  void FindEarly();
+  void FindTurnHolders();
+  bool GoesOn(std::uint32_t group) const;
+  void AskEarly(std::uint32_t group);
+  bool IsInterrupted(std::uint32_t group) const;
   std::uint32_t MostBelow(std::uint32_t group) const;
   void NoteFilling();
   void KeepBenefit(std::uint32_t group);
@@ -321,8 +331,10 @@ class Arbiter {
     return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;
   }
   bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
-  // Of an idle group: since when it is.
+  // When it last became idle; of one with work, one of its clients.
   std::uint64_t IdleSince(std::uint32_t group) const;
+  // Since when it has work; kNever: it has none.
+  std::uint64_t BusySince(std::uint32_t group) const;
   void DecideAgainAt(std::uint64_t time_ns) {
     decision_->next_decision_ns = std::min(decision_->next_decision_ns, time_ns);
   }

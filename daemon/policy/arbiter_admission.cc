@@ -26,7 +26,9 @@ void Arbiter::Order() {
     order_.push_back(
         {.rank = view.rank,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
-         .turn = has_turn ? memory.turn_since_ns : kWaits + memory.last_turn_ns,
+         .turn = view.is_early ? 0
+                 : has_turn    ? memory.turn_since_ns
+                               : kWaits + memory.last_turn_ns,
          .group = group});
   }
   // Without turns and shares nothing depends on the order of equals.
@@ -70,10 +72,10 @@ void Arbiter::Admit(std::uint32_t group) {
   }
   if (view.blocked == Why::kOpen) WaitForTurn(group);
   if (view.blocked == Why::kOpen) return Claim(group);
-  // One that is held for a higher rank keeps its turn.
-  if (view.blocked != Why::kShare && view.blocked != Why::kTurn) return;
+  // One that is held for a higher rank keeps its turn, and so does one that is interrupted.
+  if ((view.blocked != Why::kShare && view.blocked != Why::kTurn) || IsInterrupted(group)) return;
   GroupMemory& memory = decision_->memory[group];
-  share_.Keeps(group) ? turns_.NoteReturned(memory) : Turns::NoteReclaimed(memory);
+  share_.Keeps(group) ? turns_.NoteReturned(memory) : turns_.NoteReclaimed(memory);
 }
 
 void Arbiter::WaitForClaims(std::uint32_t group) {
@@ -140,7 +142,12 @@ void Arbiter::Claim(std::uint32_t group) {
     ++device.groups_in_turn;
     device.counted_group = group;
   }
-  if (takes_turn && !fills_in) turns_.NoteOpen(decision_->memory[group]);
+  if (view.is_early) {
+    turns_.NoteEarly(decision_->memory[group]);
+    DecideAgainAt(turns_.EarlyUntil(decision_->memory[group]));
+  } else if (takes_turn && !fills_in) {
+    turns_.NoteOpen(decision_->memory[group]);
+  }
   if (share_.Keeps(group)) share_.Admit(group);
 }
 

@@ -189,6 +189,13 @@ std::uint64_t Arbiter::IdleSince(std::uint32_t group) const {
   return since_ns;
 }
 
+std::uint64_t Arbiter::BusySince(std::uint32_t group) const {
+  std::uint64_t since_ns = kNever;
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    if (state_->tenants[i].busy) since_ns = std::min(since_ns, state_->tenants[i].busy_since_ns);
+  return since_ns;
+}
+
 // Carries forward the memory that belongs to no policy.
 void Arbiter::Remember(std::uint32_t group) {
   GroupView& view = groups_[group];
@@ -196,8 +203,12 @@ void Arbiter::Remember(std::uint32_t group) {
   GroupMemory& next = decision_->memory[group];
   next.turn_since_ns = before.turn_since_ns;
   next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
+  next.early_since_ns = before.early_since_ns;
+  next.was_early = before.was_early;
+  next.had_device_ns = before.had_device_ns;
+  next.early_ns = before.early_ns;
   CountLaunches(group);
-  turns_.Expire(next, view.busy ? now_ns_ : IdleSince(group));
+  turns_.Expire(next, BusySince(group), IdleSince(group));
   next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
   // What an untracked one does is unknown until it has been tracked by one decision.
   if (view.busy || next.tracked_since_ns == now_ns_) {
@@ -207,7 +218,7 @@ void Arbiter::Remember(std::uint32_t group) {
     next.guard_until_ns = before.guard_until_ns;
   } else if (share_.Keeps(group)) {
     turns_.NoteReturned(next);
-  } else if (next.turn_since_ns != 0) {
+  } else if (next.turn_since_ns != 0 || next.early_since_ns != 0) {
     const auto tenants = roster_.TenantsOf(group);
     view.keeps_turn = std::any_of(tenants.begin(), tenants.end(),
                                   [this](std::uint32_t i) { return TurnKeptUntil(state_->tenants[i]) > now_ns_; });

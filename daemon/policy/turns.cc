@@ -4,14 +4,31 @@
 
 namespace xschedd::policy {
 
-void Turns::Expire(GroupMemory& memory, std::uint64_t used_until_ns) const {
-  if (memory.turn_since_ns == 0 || now_ns_ - memory.turn_since_ns < turn_ns_) return;
-  memory.last_turn_ns = std::max(used_until_ns, memory.turn_since_ns);
-  memory.turn_since_ns = 0;
+// A turn that ended while its group was idle counts as used until then, also if the group has work again by now.
+void Turns::Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const {
+  if (memory.turn_since_ns == 0 || now_ns_ < EndOf(memory)) return;
+  const bool was_busy = busy_since_ns < EndOf(memory);
+  memory.last_turn_ns = was_busy ? now_ns_ : std::max(idle_since_ns, memory.turn_since_ns);
+  memory.turn_since_ns = memory.early_ns = 0;
+}
+
+void Turns::NoteEarlyOver(GroupMemory& memory, bool is_idle) const {
+  if (memory.early_since_ns == 0) return;
+  memory.early_ns += now_ns_ - memory.early_since_ns;
+  memory.had_device_ns = now_ns_;
+  memory.early_since_ns = 0;
+  memory.was_early = is_idle;
 }
 
 void Turns::NoteOpen(GroupMemory& memory) const {
   if (memory.turn_since_ns == 0) memory.turn_since_ns = now_ns_;
+  memory.was_early = false;
+}
+
+void Turns::NoteReclaimed(GroupMemory& memory) const {
+  if (memory.turn_since_ns == 0) return;
+  memory.turn_since_ns = 0;
+  memory.had_device_ns = now_ns_;
 }
 
 void Turns::NoteReturned(GroupMemory& memory) const {
@@ -22,7 +39,7 @@ void Turns::NoteReturned(GroupMemory& memory) const {
 
 void Turns::NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const {
   if (memory.turn_since_ns == 0) return;
-  next_decision_ns = std::min(next_decision_ns, std::max(memory.turn_since_ns + turn_ns_, now_ns_ + 1));
+  next_decision_ns = std::min(next_decision_ns, std::max(EndOf(memory), now_ns_ + 1));
 }
 
 }  // namespace xschedd::policy

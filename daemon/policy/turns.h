@@ -8,9 +8,17 @@
 //                                       a neighbour that does not pause
 //   a sharer                            gives its turn back at once: its share is kept by its GPU time
 //
+// A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
+// work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
+// kEarlyApartNs after anybody did so last. That comes off its own next turn, of which it can have no more than half in
+// this way. The interrupted turn is not prolonged, so that nobody waits for longer. Only where one group at a time has
+// its turn; groups on several devices wait.
+//
 // While anybody is kept to a share, turns are half as long: shares must be right within a second, and turns of 100 ms
 // miss them by 5 points. Thread rule: pure functions.
 #pragma once
+
+#include <algorithm>
 
 #include "daemon/policy/types.h"
 
@@ -21,18 +29,44 @@ class Turns {
   Turns(std::uint32_t turn_ms, bool anybody_shares, std::uint64_t now_ns)
       : turn_ns_(turn_ms * kNsPerMs / (anybody_shares ? 2 : 1)), now_ns_(now_ns) {}
 
-  // Before groups are ordered: ends a turn that is over. `used_until_ns`: now, or when the group became idle.
-  void Expire(GroupMemory& memory, std::uint64_t used_until_ns) const;
+  // Before groups are ordered: ends a turn that is over. `busy_since_ns`: since when the group has work; kNever: it has
+  // none. `idle_since_ns`: when it last became idle.
+  void Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const;
+
+  static constexpr std::uint64_t kEarlyAfterNs = 5 * kNsPerMs;
+  static constexpr std::uint64_t kEarlyNs = 10 * kNsPerMs;
+  static constexpr std::uint64_t kEarlyApartNs = 20 * kNsPerMs;
+
+  // Until when a group that goes early may; in the past: its time is up.
+  std::uint64_t EarlyUntil(const GroupMemory& memory) const {
+    return memory.early_since_ns + std::min(kEarlyNs, turn_ns_ / 2 - std::min(turn_ns_ / 2, memory.early_ns));
+  }
+  // Whether a group that was idle from `idle_since_ns` to `busy_since_ns`, and has work since, may go early. One that
+  // has had the device since then, or has come since, waits like the others. One that went early last need not have
+  // been idle for long: requests come at any time.
+  bool MayGoEarly(const GroupMemory& memory, std::uint64_t idle_since_ns, std::uint64_t busy_since_ns) const {
+    return memory.early_ns < turn_ns_ / 2 && (memory.was_early || busy_since_ns >= idle_since_ns + kEarlyAfterNs) &&
+           busy_since_ns > std::max(memory.last_turn_ns, memory.had_device_ns);
+  }
+  void NoteEarly(GroupMemory& memory) const {
+    if (memory.early_since_ns == 0) memory.early_since_ns = now_ns_;
+  }
+  void NoteEarlyOver(GroupMemory& memory, bool is_idle) const;
 
   void NoteOpen(GroupMemory& memory) const;
   // The group gives its turn back.
   void NoteReturned(GroupMemory& memory) const;
   // The one that lent it its turn has work again. Its own turn, which would have begun then, has not.
-  static void NoteReclaimed(GroupMemory& memory) { memory.turn_since_ns = 0; }
+  void NoteReclaimed(GroupMemory& memory) const;
   // Another group waits for this one's turn to end.
   void NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const;
 
  private:
+  // Of its turn.
+  std::uint64_t EndOf(const GroupMemory& memory) const {
+    return memory.turn_since_ns + turn_ns_ - std::min(turn_ns_ / 2, memory.early_ns);
+  }
+
   std::uint64_t turn_ns_;
   std::uint64_t now_ns_;
 };

@@ -1,5 +1,8 @@
 """The purpose of xschedd: the more important client runs first, and priorities can change while programs run."""
 
+import json
+import os
+import statistics
 import unittest
 
 import harness
@@ -68,17 +71,18 @@ class Priority(harness.NodeTest):
         self.assert_measured(lambda: launched("50ms"), lambda count: count > 20, "a turn of 50 ms is many kernels of 1 ms")
         node.tell(low, "stop")
 
+    def start_in_turns(self, *loads):
+        """Programs that have their turn one at a time, below an idle one: each with these options of request_tenant."""
+        self.node.start_daemon()
+        self.node.ctl("policy", "set", "--max-concurrent", 1, "--tolerance", 0)
+        self.node.start_anchor(priority=50)
+        return [self.node.start(harness.BUILD / "tools/bench/request_tenant", "--kernel-us", 300, "--device-part", 1, *load, priority=0,
+                                trace=False) for load in loads]
+
     def test_one_that_pauses_has_its_part_of_the_turns(self):
         node = self.node
-        node.start_daemon()
-        node.ctl("policy", "set", "--max-concurrent", 1, "--tolerance", 0)
-        node.start_anchor(priority=50)
-
-        def start(think_ms, kernels):
-            return node.start(harness.BUILD / "tools/bench/request_tenant", "--seconds", 0, "--think-ms", think_ms, "--kernels", kernels,
-                              "--kernel-us", 300, "--device-part", 1, priority=0, trace=False)
-
-        training, loop = start(2, 30), start(0.02, 4)
+        training, loop = self.start_in_turns(("--seconds", 0, "--think-ms", 2, "--kernels", 30),
+                                             ("--seconds", 0, "--think-ms", 0.02, "--kernels", 4))
 
         def gpu_ns(process):
             return int(node.device_state(process.pid).get("gpu_time_ns", 0))
@@ -92,6 +96,26 @@ class Priority(harness.NodeTest):
 
         wait_for(lambda: gpu_ns(training) and gpu_ns(loop), "both have work")
         self.assert_measured(part, lambda part: part > 0.3, "a pause of 2 ms after 9 does not cost it its turn")
+
+    def test_one_that_seldom_works_does_not_wait_for_all_turns(self):
+        node = self.node
+        answers = os.path.join(node.dir, "answers")
+        loop = ("--seconds", 0, "--think-ms", 0.02, "--kernels", 8)
+        self.start_in_turns(loop, loop, loop, ("--seconds", 0, "--think-ms", 60, "--kernels", 10, "--out", answers))
+        turn_ms = 100  # the default
+
+        def median():
+            def found():
+                if not os.path.exists(answers):
+                    return []
+                with open(answers, encoding="utf-8") as file:
+                    return [json.loads(line)["latency_ms"] for line in file if line.endswith("\n")]
+
+            before = len(found())
+            wait_for(lambda: len(found()) >= before + 30, "it answers requests")
+            return statistics.median(found()[before:]) / turn_ms
+
+        self.assert_measured(median, lambda turns: turns < 0.5, "most requests go early, and the others' turns are three")
 
     def test_fifo_lets_all_run(self):
         node = self.node

@@ -43,9 +43,10 @@ Wrong Gangs(const State& state, const Decision& decision) {
   return nullptr;
 }
 
-// In its turn it may return for as long again.
+// In its turn, or while it goes early, it may return for as long again.
 bool KeepsTurn(const State& state, const Decision& decision, const Tenant& tenant, std::uint64_t now) {
-  return !tenant.busy && tenant.idle_since_ns != 0 && decision.memory[tenant.group].turn_since_ns != 0 &&
+  const GroupMemory& memory = decision.memory[tenant.group];
+  return !tenant.busy && tenant.idle_since_ns != 0 && (memory.turn_since_ns != 0 || memory.early_since_ns != 0) &&
          tenant.idle_since_ns + 2 * kNsPerUs * state.settings.linger_us > now;
 }
 

@@ -109,3 +109,127 @@ TEST_CASE("turns: whoever is away lends the rest of its turn") {
     CHECK(Letters(world.At(lent + 4 * kNsPerMs)) == "ooHH");
   }
 }
+
+TEST_CASE("turns: one that seldom works does not wait for everybody's turn each time") {
+  const Load loop{.kernel_ns = 300 * kNsPerUs};
+  const struct {
+    const char* name;
+    Load seldom;
+    std::uint32_t loops;
+    std::uint64_t most_wait_us;  // on average
+  } cases[] = {
+      {"five requests a second", Stepping(250, 20, 200'123), 4, 10'000},
+      {"twenty a second", Stepping(100, 20, 50'123), 4, 10'000},
+      {"beside one", Stepping(100, 20, 50'123), 1, 10'000},
+      {"beside seven", Stepping(100, 20, 200'123), 7, 10'000},
+      {"with a request of 40 ms each second", Stepping(1'000, 40, 1'000'123), 4, 450'000},
+  };
+  for (const auto& row : cases) {
+    World world(1, 1);
+    world.state.settings.linger_us = Settings{}.linger_us;
+    std::vector<Load> loads{row.seldom};
+    loads.insert(loads.end(), row.loops, loop);
+    for (std::uint64_t group = 1; group <= loads.size(); ++group)
+      world.Add(group, 0, 0, false);
+    world.Add(100, 50, 0, false);
+    loads.push_back(Stepping(500, 1, 1'000'000));
+    ModelDevices model(world.state, loads, kNow);
+    model.Run(kNow + 20 * kNsPerS, [](const ModelDevices&) {});
+    const std::uint64_t requests = model.UsedNs(0) / (row.seldom.kernel_ns * row.seldom.burst);
+    INFO(row.name << ": " << requests << " requests, which waited for " << model.HeldNs(0) / requests / 1000
+                  << " us on average");
+    CHECK(model.HeldNs(0) / requests < row.most_wait_us * kNsPerUs);
+    for (std::uint32_t i = 1; i <= row.loops; ++i)
+      CHECK(static_cast<double>(model.UsedNs(i)) >
+            0.9 * static_cast<double>(20 * kNsPerS - model.UsedNs(0)) / static_cast<double>(row.loops));
+  }
+}
+
+TEST_CASE("turns: who goes early, when, and what it costs") {
+  World world(1, 1);
+  world.state.settings.linger_us = 0;
+  world.Add(1, 50, 0, false);
+  for (std::uint64_t group = 2; group <= 4; ++group)
+    world.Add(group, 0, 0, group != 4);
+  const std::uint64_t turn = world.state.settings.turn_ms * kNsPerMs;
+  const auto ms = [](std::uint64_t number) { return kNow + number * kNsPerMs; };
+  const auto becomes = [&](std::size_t tenant, bool busy, std::uint64_t now) {
+    world.state.tenants[tenant].busy = busy;
+    (busy ? world.state.tenants[tenant].busy_since_ns : world.state.tenants[tenant].idle_since_ns) = now;
+  };
+  CHECK(Letters(world.At(kNow)) == "ooHH");
+  becomes(3, true, ms(1));
+  CHECK(Letters(world.At(ms(1))) == "ooHH");  // it has come since, and was never idle
+  becomes(3, false, ms(2));
+  world.At(ms(2));
+
+  SECTION("for 10 ms, and the interrupted turn goes on as if nothing had happened") {
+    becomes(3, true, ms(10));
+    const Decision early = world.At(ms(10));
+    CHECK(Letters(early) == "oHHo");
+    CHECK(early.gates[1].why == Why::kTurn);
+    CHECK(early.gates[1].held_for == 400);
+    CHECK(early.next_decision_ns == ms(20));
+    CHECK(Letters(world.At(ms(20) - 1)) == "oHHo");
+    CHECK(Letters(world.At(ms(20))) == "ooHH");
+    CHECK(Letters(world.At(ms(60))) == "ooHH");  // it has had the device since it came back
+    CHECK(Letters(world.At(kNow + turn - 1)) == "ooHH");
+    CHECK(Letters(world.At(kNow + turn)) == "oHoH");
+    SECTION("and its own turn is shorter by that") {
+      CHECK(Letters(world.At(kNow + 2 * turn)) == "oHHo");
+      CHECK(Letters(world.At(kNow + 3 * turn - 10 * kNsPerMs - 1)) == "oHHo");
+      CHECK(Letters(world.At(kNow + 3 * turn - 10 * kNsPerMs)) == "ooHH");
+    }
+  }
+  SECTION("until it is idle, and not again for 20 ms, then also after a short pause") {
+    becomes(3, true, ms(10));
+    CHECK(Letters(world.At(ms(10))) == "oHHo");
+    becomes(3, false, ms(12));
+    CHECK(Letters(world.At(ms(12))) == "ooHH");
+    becomes(3, true, ms(14));
+    const Decision apart = world.At(ms(14));
+    CHECK(Letters(apart) == "ooHH");
+    CHECK(apart.next_decision_ns == ms(32));
+    CHECK(Letters(world.At(ms(32))) == "oHHo");
+  }
+  SECTION("not after a short pause, unless it went early before") {
+    becomes(3, true, ms(6));
+    CHECK(Letters(world.At(ms(6))) == "ooHH");
+  }
+  SECTION("not more than half of a turn before its own") {
+    std::uint64_t now = ms(10);
+    std::uint64_t had_ms = 0;
+    for (int request = 0; request < 20; ++request, now += 40 * kNsPerMs) {
+      becomes(3, true, now);
+      const bool is_early = Letters(world.At(now)).back() == 'o' && world.state.groups[3].memory.turn_since_ns == 0;
+      if (world.state.groups[3].memory.turn_since_ns != 0) break;
+      had_ms += is_early ? 8 : 0;
+      world.At(now + 8 * kNsPerMs);
+      becomes(3, false, now + 8 * kNsPerMs);
+      world.At(now + 8 * kNsPerMs);
+    }
+    INFO(had_ms);
+    CHECK(had_ms >= 40);
+    CHECK(had_ms <= 56);
+  }
+  SECTION("one that waits does not, nor do several at a time") {
+    world.Add(5, 0, 0, false).idle_since_ns = kNow;
+    world.At(ms(9));
+    becomes(3, true, ms(10));
+    becomes(4, true, ms(11));
+    CHECK(Letters(world.At(ms(11))) == "oHHoH");
+    becomes(3, false, ms(13));
+    CHECK(Letters(world.At(ms(13))) == "ooHHH");
+  }
+  SECTION("not where several have their turn at a time") {
+    world.state.settings.max_concurrent = 2;
+    CHECK(Letters(world.At(ms(9))) == "oooH");
+    becomes(3, true, ms(10));
+    CHECK(Letters(world.At(ms(10))) == "oooH");
+  }
+  SECTION("not before more important ones") {
+    world.state.groups[3].priority = -5;
+    becomes(3, true, ms(10));
+    CHECK(Letters(world.At(ms(10))) == "ooHH");
+  }
+}

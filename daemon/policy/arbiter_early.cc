@@ -1,0 +1,86 @@
+// Which groups go early (turns.h). Thread rule: arbiter.h.
+#include <algorithm>
+#include <tuple>
+
+#include "daemon/policy/arbiter.h"
+
+namespace xschedd::policy {
+
+void Arbiter::FindEarly() {
+  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.limit == 1; })) return;
+  FindTurnHolders();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    GroupMemory& memory = decision_->memory[group];
+    if (memory.early_since_ns == 0) continue;
+    const std::uint32_t device = OnlyDeviceOf(group);
+    if (GoesOn(group)) {
+      groups_[group].is_early = true;
+      devices_[device].early_group = group;
+      continue;
+    }
+    turns_.NoteEarlyOver(memory, !groups_[group].busy);
+    if (device != kNobody) decision_->devices[device].early_ended_ns = now_ns_;
+  }
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    AskEarly(group);
+  for (DeviceView& device : devices_)
+    if (device.early_group != kNobody) groups_[device.early_group].is_early = true;
+}
+
+// A turn that begins now is not interrupted: those that wait have just been asked.
+void Arbiter::FindTurnHolders() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const std::uint64_t since_ns = decision_->memory[group].turn_since_ns;
+    if (!groups_[group].tracked || since_ns == 0 || since_ns == now_ns_) continue;
+    for (const std::uint32_t i : roster_.TenantsOf(group)) {
+      const Tenant& tenant = state_->tenants[i];
+      DeviceView& device = devices_[tenant.device];
+      if (TakesTurns(i) && (tenant.busy || KeepsTurn(tenant)))
+        device.holder_rank = std::max(device.holder_rank, groups_[group].rank);
+    }
+  }
+}
+
+// Of a group that went early at the last decision.
+bool Arbiter::GoesOn(std::uint32_t group) const {
+  const GroupView& view = groups_[group];
+  const std::uint32_t only = OnlyDeviceOf(group);
+  if (only == kNobody || !view.tracked || !(view.busy || view.keeps_turn)) return false;
+  const DeviceView& device = devices_[only];
+  return device.limit == 1 && device.holder_rank == view.rank && TakesTurns(roster_.TenantsOf(group).front()) &&
+         turns_.EarlyUntil(decision_->memory[group]) > now_ns_;
+}
+
+// Of several that may go early, the one that has had work for longest does.
+void Arbiter::AskEarly(std::uint32_t group) {
+  const GroupView& view = groups_[group];
+  const GroupMemory& memory = decision_->memory[group];
+  if (!view.tracked || !view.busy || view.is_early || memory.turn_since_ns != 0 || share_.Keeps(group)) return;
+  const std::uint32_t only = OnlyDeviceOf(group);
+  if (only == kNobody || devices_[only].limit != 1 || devices_[only].holder_rank != view.rank) return;
+  DeviceView& device = devices_[only];
+  const auto tenants = roster_.TenantsOf(group);
+  const std::uint64_t idle_since_ns = IdleSince(group);
+  const std::uint64_t busy_since_ns = BusySince(group);
+  if (idle_since_ns == 0 || !TakesTurns(tenants.front()) || !turns_.MayGoEarly(memory, idle_since_ns, busy_since_ns))
+    return;
+  const std::uint64_t from_ns = decision_->devices[only].early_ended_ns + Turns::kEarlyApartNs;
+  if (now_ns_ < from_ns && decision_->devices[only].early_ended_ns != 0) return DecideAgainAt(from_ns);
+  const std::uint32_t other = device.early_group;
+  if (other != kNobody && groups_[other].is_early) return;
+  const auto key = std::tuple(busy_since_ns, state_->groups[group].id);
+  if (other != kNobody && std::tuple(device.early_busy_since_ns, state_->groups[other].id) < key) return;
+  device.early_group = group;
+  device.early_busy_since_ns = busy_since_ns;
+}
+
+// Another group goes early on one of its devices.
+bool Arbiter::IsInterrupted(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const std::uint32_t early = devices_[state_->tenants[i].device].early_group;
+    return early != kNobody && early != group;
+  });
+}
+
+}  // namespace xschedd::policy
