@@ -140,6 +140,13 @@ class Dice {
   std::mt19937 random_;
 };
 
+ClassResult ClassOf(const Results& results, const std::string& name) {
+  const auto found = std::find_if(results.classes.begin(), results.classes.end(),
+                                  [&](const ClassResult& result) { return result.name == name; });
+  REQUIRE(found != results.classes.end());
+  return *found;
+}
+
 // The longest time that a kernel takes on a device that all clients keep busy: a kernel of each stream runs first, or
 // all clients' time slices before each of its own.
 std::uint64_t ThroughNs(const Workload& workload) {
@@ -204,14 +211,18 @@ TEST_CASE("programs bound by their host get more than in turns one at a time, an
   const auto gpu_s = [&](std::optional<std::uint32_t> max_concurrent, const std::string& name) {
     Parameters parameters;
     parameters.settings.max_concurrent = max_concurrent;
-    const Results results = Simulate(workload, parameters);
-    const auto found = std::find_if(results.classes.begin(), results.classes.end(),
-                                    [&](const ClassResult& result) { return result.name == name; });
-    REQUIRE(found != results.classes.end());
-    return static_cast<double>(found->gpu_ns) / 1e9;
+    return static_cast<double>(ClassOf(Simulate(workload, parameters), name).gpu_ns) / 1e9;
   };
   CHECK(gpu_s({}, "middle") > 1.2 * gpu_s(1, "middle"));
   CHECK(gpu_s({}, "high") > 0.99 * gpu_s(1, "high"));
+}
+
+TEST_CASE("of equals in turns one that pauses has its part, and one that seldom works does not wait for all turns") {
+  const Results results = Simulate(Shipped("equals-slices"), Parameters{});
+  const auto gpu_ns = [&](const std::string& name) { return static_cast<double>(ClassOf(results, name).gpu_ns); };
+  CHECK(gpu_ns("training") > 0.7 * gpu_ns("ahead"));
+  CHECK(gpu_ns("training") > 0.6 * gpu_ns("loop"));
+  CHECK(ClassOf(results, "notebook").QuantileMs(0.5) < policy::Settings{}.turn_ms / 4.0);
 }
 
 TEST_CASE("no client starves in any workload, under any policy, on any device") {
