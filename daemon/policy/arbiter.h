@@ -344,6 +344,7 @@ class Arbiter {
   std::uint64_t now_ns_ = 0;
   Why why_ = Why::kPriority;
   bool is_by_priority_ = true;  // alone: no levels, no shares
+  bool was_early_ = false;      // a group went early at the last decision
   Guard guard_;
   Holders holders_;
   Turns turns_{0, false, 0};

@@ -7,7 +7,8 @@
 namespace xschedd::policy {
 
 void Arbiter::FindEarly() {
-  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.limit == 1; })) return;
+  const bool may_be = std::any_of(devices_.begin(), devices_.end(), [](const auto& view) { return view.limit == 1; });
+  if (!may_be && !was_early_) return;
   FindTurnHolders();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     GroupMemory& memory = decision_->memory[group];

@@ -131,6 +131,7 @@ bool Arbiter::FindOvertaken(const Tenant& tenant) const {
 }
 
 void Arbiter::FindTracked() {
+  was_early_ = false;
   for (DeviceView& device : devices_) {
     const bool has_several = device.second_group != kNobody;
     device.is_mixed = has_several && (device.ranked || device.bottom_priority != device.top.priority);
@@ -204,6 +205,7 @@ void Arbiter::Remember(std::uint32_t group) {
   next.turn_since_ns = before.turn_since_ns;
   next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
   next.early_since_ns = before.early_since_ns;
+  was_early_ = was_early_ || before.early_since_ns != 0;
   next.was_early = before.was_early;
   next.had_device_ns = before.had_device_ns;
   next.early_ns = before.early_ns;

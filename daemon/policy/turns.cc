@@ -14,7 +14,7 @@ void Turns::Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64
 
 void Turns::NoteEarlyOver(GroupMemory& memory, bool is_idle) const {
   if (memory.early_since_ns == 0) return;
-  memory.early_ns += now_ns_ - memory.early_since_ns;
+  memory.early_ns += std::min(kEarlyNs, now_ns_ - memory.early_since_ns);
   memory.had_device_ns = now_ns_;
   memory.early_since_ns = 0;
   memory.was_early = is_idle;
