@@ -1,5 +1,6 @@
 // Equals that take turns have equal parts of the time, also if they pause.
 #include <algorithm>
+#include <random>
 
 #include "tests/unit/daemon/policy_device.h"
 #include "tests/unit/daemon/policy_world.h"
@@ -13,8 +14,9 @@ Load Stepping(std::uint64_t kernel_us, std::uint32_t kernels, std::uint64_t paus
   return {.kernel_ns = kernel_us * kNsPerUs, .burst = kernels, .pause_ns = pause_us * kNsPerUs};
 }
 
-// What each used in 10 s, of what it can use in an equal part of them: it pauses in that, too.
-std::vector<double> PartsOf(std::vector<Load> loads, Load above) {
+// What each used in 10 s, of what it can use in an equal part of them: it pauses in that, too. `handover_ns`: so much
+// longer does each pause last that it lends.
+std::vector<double> PartsOf(std::vector<Load> loads, Load above, std::uint64_t handover_ns = 0) {
   World world(1, 1);
   world.state.settings.linger_us = Settings{}.linger_us;
   for (std::uint64_t group = 1; group <= loads.size(); ++group)
@@ -29,7 +31,9 @@ std::vector<double> PartsOf(std::vector<Load> loads, Load above) {
   for (std::size_t i = 0; i < equals; ++i) {
     const Load& load = loads[i];
     const auto work_ns = static_cast<double>(load.burst * load.kernel_ns);
-    const double fills = load.burst == 0 ? 1 : work_ns / (work_ns + static_cast<double>(load.pause_ns));
+    const bool lends = load.pause_ns > 2 * kNsPerUs * world.state.settings.linger_us;
+    const auto pause_ns = static_cast<double>(load.pause_ns + (lends ? handover_ns : 0));
+    const double fills = load.burst == 0 ? 1 : work_ns / (work_ns + pause_ns);
     parts.push_back(static_cast<double>(model.UsedNs(i)) / (fills * left_ns / static_cast<double>(equals)));
   }
   return parts;
@@ -57,6 +61,25 @@ TEST_CASE("turns: an equal part for each of several that pause") {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       INFO(row.name << ", " << i << ": " << parts[i]);
       CHECK(parts[i] > 0.9);
+    }
+  }
+}
+
+TEST_CASE("turns: an equal part for each, whatever their steps and pauses", "[properties]") {
+  for (std::uint32_t seed = 1; seed <= Seeds(100); ++seed) {
+    std::mt19937 random(seed);
+    const auto from = [&](std::uint32_t low, std::uint32_t high) { return low + random() % (high - low + 1); };
+    std::vector<Load> loads(from(2, 6));
+    for (Load& load : loads) {
+      const bool pauses = from(0, 3) != 0;
+      load = Stepping(from(50, 500), pauses ? from(2, 200) : 0, pauses ? from(20, from(0, 1) ? 500 : 20'000) : 0);
+    }
+    // What the other has in flight ends first: a window, and a kernel.
+    const std::uint64_t handover_ns = (Settings{}.window_us + 500) * kNsPerUs;
+    const std::vector<double> parts = PartsOf(loads, Stepping(500, 1, from(20, 1'000) * 1'000), handover_ns);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      INFO("seed " << seed << ", " << i << " of " << parts.size() << ": " << parts[i]);
+      CHECK(parts[i] > 0.7);
     }
   }
 }
