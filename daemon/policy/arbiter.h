@@ -122,6 +122,8 @@ class Arbiter {
     Rank takers_rank;                       // of these
     std::uint32_t last_taker = kNobody;     // the last group added to them
     Rank holder_rank;                       // of the groups that have their turn, and work: the highest
+    std::uint32_t holders = 0;              // of that rank
+    std::uint32_t last_holder = kNobody;    // the last group added to them
     std::uint32_t early_group = kNobody;    // which goes early here
     std::uint64_t early_busy_since_ns = 0;  // since when that one has work
     std::uint32_t groups_in_turn = 0;       // admitted, and take turns
@@ -205,6 +207,7 @@ class Arbiter {
   // arbiter_early.cc
   void FindEarly();
   void FindTurnHolders();
+  static bool IsTaken(const DeviceView& device, const Rank& rank);
   bool GoesOn(std::uint32_t group) const;
   void AskEarly(std::uint32_t group);
   bool IsInterrupted(std::uint32_t group) const;

@@ -7,7 +7,7 @@
 namespace xschedd::policy {
 
 void Arbiter::FindEarly() {
-  const bool may_be = std::any_of(devices_.begin(), devices_.end(), [](const auto& view) { return view.limit == 1; });
+  const bool may_be = std::any_of(devices_.begin(), devices_.end(), [](const auto& view) { return view.limit != 0; });
   if (!may_be && !was_early_) return;
   FindTurnHolders();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -33,13 +33,22 @@ void Arbiter::FindTurnHolders() {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     const std::uint64_t since_ns = decision_->memory[group].turn_since_ns;
     if (!groups_[group].tracked || since_ns == 0 || since_ns == now_ns_) continue;
+    const Rank& rank = groups_[group].rank;
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
       const Tenant& tenant = state_->tenants[i];
       DeviceView& device = devices_[tenant.device];
-      if (TakesTurns(i) && (tenant.busy || KeepsTurn(tenant)))
-        device.holder_rank = std::max(device.holder_rank, groups_[group].rank);
+      if (!TakesTurns(i) || !(tenant.busy || KeepsTurn(tenant)) || device.last_holder == group) continue;
+      if (rank < device.holder_rank) continue;
+      device.holders = rank == device.holder_rank ? device.holders + 1 : 1;
+      device.holder_rank = rank;
+      device.last_holder = group;
     }
   }
+}
+
+// A group of that rank waits for a turn there.
+bool Arbiter::IsTaken(const DeviceView& device, const Rank& rank) {
+  return device.limit != 0 && device.holder_rank == rank && device.holders >= device.limit;
 }
 
 // Of a group that went early at the last decision.
@@ -47,8 +56,7 @@ bool Arbiter::GoesOn(std::uint32_t group) const {
   const GroupView& view = groups_[group];
   const std::uint32_t only = OnlyDeviceOf(group);
   if (only == kNobody || !view.tracked || !(view.busy || view.keeps_turn)) return false;
-  const DeviceView& device = devices_[only];
-  return device.limit == 1 && device.holder_rank == view.rank && TakesTurns(roster_.TenantsOf(group).front()) &&
+  return IsTaken(devices_[only], view.rank) && TakesTurns(roster_.TenantsOf(group).front()) &&
          turns_.EarlyUntil(decision_->memory[group]) > now_ns_;
 }
 
@@ -58,7 +66,7 @@ void Arbiter::AskEarly(std::uint32_t group) {
   const GroupMemory& memory = decision_->memory[group];
   if (!view.tracked || !view.busy || view.is_early || memory.turn_since_ns != 0 || share_.Keeps(group)) return;
   const std::uint32_t only = OnlyDeviceOf(group);
-  if (only == kNobody || devices_[only].limit != 1 || devices_[only].holder_rank != view.rank) return;
+  if (only == kNobody || !IsTaken(devices_[only], view.rank)) return;
   DeviceView& device = devices_[only];
   const auto tenants = roster_.TenantsOf(group);
   const std::uint64_t idle_since_ns = IdleSince(group);

@@ -11,8 +11,7 @@
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
 // kEarlyApartNs after anybody did so last. That comes off its own next turn, of which it can have no more than half in
-// this way. The interrupted turn is not prolonged, so that nobody waits for longer. Only where one group at a time has
-// its turn; groups on several devices wait.
+// this way. The interrupted turn is not prolonged, so that nobody waits for longer. Groups on several devices wait.
 //
 // While anybody is kept to a share, turns are half as long: shares must be right within a second, and turns of 100 ms
 // miss them by 5 points. Thread rule: pure functions.

@@ -244,11 +244,15 @@ TEST_CASE("turns: who goes early, when, and what it costs") {
     becomes(3, false, ms(13));
     CHECK(Letters(world.At(ms(13))) == "ooHHH");
   }
-  SECTION("not where several have their turn at a time") {
+  SECTION("of two that have their turn, the later one waits; a free place is a turn of its own") {
     world.state.settings.max_concurrent = 2;
     CHECK(Letters(world.At(ms(9))) == "oooH");
     becomes(3, true, ms(10));
-    CHECK(Letters(world.At(ms(10))) == "oooH");
+    CHECK(Letters(world.At(ms(10))) == "ooHo");
+    CHECK(Letters(world.At(ms(20))) == "oooH");
+    world.state.settings.max_concurrent = 3;
+    CHECK(Letters(world.At(ms(21))) == "oooo");
+    CHECK(Letters(world.At(ms(40))) == "oooo");
   }
   SECTION("not before more important ones") {
     world.state.groups[3].priority = -5;
