@@ -20,6 +20,7 @@ void Arbiter::FindEarly() {
       continue;
     }
     turns_.NoteEarlyOver(memory, !groups_[group].busy);
+    groups_[group].keeps_turn = groups_[group].keeps_turn && memory.turn_since_ns != 0;
     if (device != kNobody) decision_->devices[device].early_ended_ns = now_ns_;
   }
   for (std::uint32_t group = 0; group < groups_.size(); ++group)

@@ -39,7 +39,7 @@ void Arbiter::FindLimits() {
       for (std::uint32_t group = 0; group < groups_.size(); ++group)
         if (OnlyDeviceOf(group) == i) decision_->memory[group].turn_launches = {};
     }
-    devices_[i].limit = Filling::AtATime(memory);
+    devices_[i].limit = filling_.AtATime(memory);
   }
 }
 

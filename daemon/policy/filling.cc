@@ -104,6 +104,13 @@ void Filling::Begin(FillingMemory& memory) const {
   memory.counted_ns = {};
 }
 
+std::uint32_t Filling::AtATime(FillingMemory& memory) const {
+  if (memory.number_ns != now_ns_)
+    memory.number = memory.place != 0 && memory.is_trial ? memory.trial : std::min(memory.settled, memory.most);
+  memory.number_ns = now_ns_;
+  return memory.number;
+}
+
 void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const {
   memory.competed = false;
   if (takers.who != memory.others) {

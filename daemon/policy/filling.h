@@ -72,10 +72,8 @@ class Filling {
   // 3. Whether a pair is due, which Begin begins. The groups' turn_launches must be 0 then.
   bool IsDue(const FillingMemory& memory) const;
   void Begin(FillingMemory& memory) const;
-  // 4. How many groups have their turn at a time now.
-  static std::uint32_t AtATime(const FillingMemory& memory) {
-    return memory.place != 0 && memory.is_trial ? memory.trial : std::min(memory.settled, memory.most);
-  }
+  // 4. How many groups have their turn at a time now. All decisions of one instant give the same answer.
+  std::uint32_t AtATime(FillingMemory& memory) const;
   // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
   void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
 

@@ -57,7 +57,9 @@ struct FillingMemory {
   // The groups that took turns before these, and the answer for them.
   std::uint64_t who_before = 0;
   std::uint32_t settled_before = 1;
-  std::uint64_t seen_ns = 0;  // the time of the last decision
+  std::uint64_t seen_ns = 0;    // the time of the last decision
+  std::uint64_t number_ns = 0;  // the time of `number`
+  std::uint32_t number = 1;     // of groups that had their turn at a time at the last decision
   bool operator==(const FillingMemory&) const = default;
 };
 

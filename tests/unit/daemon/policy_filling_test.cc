@@ -253,7 +253,7 @@ TEST_CASE("filling: short slices only while one at a time has its turn") {
   device.Run(0.5);
   CHECK(slices() == std::vector{200u, 200u});
   device.Run(60);
-  for (int i = 0; i < 100 && Filling::AtATime(device.Of().devices[0].memory.filling) != 2; ++i)
+  for (int i = 0; i < 100 && device.Of().devices[0].memory.filling.number != 2; ++i)
     device.Run(0.1);
   CHECK(slices() == std::vector{0u, 0u});
 }
