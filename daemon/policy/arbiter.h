@@ -73,6 +73,22 @@ class Arbiter {
     auto operator<=>(const Rank&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
   };
 
+  // Counts the groups of the highest rank among those that are added, each once. The tenants of a group follow each
+  // other.
+  struct HighestRank {
+    Rank rank;
+    std::uint32_t count = 0;
+    std::uint32_t last = kNobody;  // the last group that was counted
+    // Whether it is counted, which it is not a second time.
+    bool Add(std::uint32_t group, const Rank& its) {
+      if (its < rank || last == group) return false;
+      count = its == rank ? count + 1 : 1;
+      rank = its;
+      last = group;
+      return true;
+    }
+  };
+
   struct LowClient {
     int priority = std::numeric_limits<int>::max();
     std::uint64_t client = 0;
@@ -119,15 +135,11 @@ class Arbiter {
     bool is_limit_free = false;             // filling.h decides it
     std::optional<std::size_t> counted;     // Filling::Advance
     Filling::Takers takers;
-    Rank takers_rank;                       // of these
-    std::uint32_t last_taker = kNobody;     // the last group added to them
-    Rank holder_rank;                       // of the groups that have their turn, and work: the highest
-    std::uint32_t holders = 0;              // of that rank
-    std::uint32_t last_holder = kNobody;    // the last group added to them
-    std::uint32_t early_group = kNobody;    // which goes early here
-    std::uint64_t early_busy_since_ns = 0;  // since when that one has work
-    std::uint32_t groups_in_turn = 0;       // admitted, and take turns
-    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn, here or elsewhere
+    HighestRank takes_turns;              // of the takers
+    HighestRank in_turn;                  // of the groups that have their turn since before now, and work
+    std::uint32_t early_group = kNobody;  // which goes early here
+    std::uint32_t groups_in_turn = 0;     // admitted, and take turns
+    std::uint32_t next_in_turn = 0;       // of next_rank, and wait for a turn, here or elsewhere
     Rank next_rank;
     std::uint32_t next_group = kNobody;    // the last one added to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: they divide the window

@@ -15,12 +15,11 @@ void Arbiter::FindEarly() {
     if (memory.early_since_ns == 0) continue;
     const std::uint32_t device = OnlyDeviceOf(group);
     if (GoesOn(group)) {
-      groups_[group].is_early = true;
       devices_[device].early_group = group;
       continue;
     }
     turns_.NoteEarlyOver(memory, !groups_[group].busy);
-    groups_[group].keeps_turn = groups_[group].keeps_turn && memory.turn_since_ns != 0;
+    groups_[group].keeps_turn = false;
     if (device != kNobody) decision_->devices[device].early_ended_ns = now_ns_;
   }
   for (std::uint32_t group = 0; group < groups_.size(); ++group)
@@ -34,22 +33,17 @@ void Arbiter::FindTurnHolders() {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     const std::uint64_t since_ns = decision_->memory[group].turn_since_ns;
     if (!groups_[group].tracked || since_ns == 0 || since_ns == now_ns_) continue;
-    const Rank& rank = groups_[group].rank;
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
       const Tenant& tenant = state_->tenants[i];
       DeviceView& device = devices_[tenant.device];
-      if (!TakesTurns(i) || !(tenant.busy || KeepsTurn(tenant)) || device.last_holder == group) continue;
-      if (rank < device.holder_rank) continue;
-      device.holders = rank == device.holder_rank ? device.holders + 1 : 1;
-      device.holder_rank = rank;
-      device.last_holder = group;
+      if (TakesTurns(i) && (tenant.busy || KeepsTurn(tenant))) device.in_turn.Add(group, groups_[group].rank);
     }
   }
 }
 
-// A group of that rank waits for a turn there.
+// Equals have all the turns that there are.
 bool Arbiter::IsTaken(const DeviceView& device, const Rank& rank) {
-  return device.limit != 0 && device.holder_rank == rank && device.holders >= device.limit;
+  return device.limit != 0 && device.in_turn.rank == rank && device.in_turn.count >= device.limit;
 }
 
 // Of a group that went early at the last decision.
@@ -65,7 +59,8 @@ bool Arbiter::GoesOn(std::uint32_t group) const {
 void Arbiter::AskEarly(std::uint32_t group) {
   const GroupView& view = groups_[group];
   const GroupMemory& memory = decision_->memory[group];
-  if (!view.tracked || !view.busy || view.is_early || memory.turn_since_ns != 0 || share_.Keeps(group)) return;
+  const bool has_device = memory.turn_since_ns != 0 || memory.early_since_ns != 0;
+  if (!view.tracked || !view.busy || has_device || share_.Keeps(group)) return;
   const std::uint32_t only = OnlyDeviceOf(group);
   if (only == kNobody || !IsTaken(devices_[only], view.rank)) return;
   DeviceView& device = devices_[only];
@@ -76,12 +71,11 @@ void Arbiter::AskEarly(std::uint32_t group) {
     return;
   const std::uint64_t from_ns = decision_->devices[only].early_ended_ns + Turns::kEarlyApartNs;
   if (now_ns_ < from_ns && decision_->devices[only].early_ended_ns != 0) return DecideAgainAt(from_ns);
-  const std::uint32_t other = device.early_group;
-  if (other != kNobody && groups_[other].is_early) return;
-  const auto key = std::tuple(busy_since_ns, state_->groups[group].id);
-  if (other != kNobody && std::tuple(device.early_busy_since_ns, state_->groups[other].id) < key) return;
-  device.early_group = group;
-  device.early_busy_since_ns = busy_since_ns;
+  const auto comes_before = [&](std::uint32_t other) {
+    return decision_->memory[other].early_since_ns != 0 ||
+           std::tuple(BusySince(other), state_->groups[other].id) < std::tuple(busy_since_ns, state_->groups[group].id);
+  };
+  if (device.early_group == kNobody || !comes_before(device.early_group)) device.early_group = group;
 }
 
 // Another group goes early on one of its devices.

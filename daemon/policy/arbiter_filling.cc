@@ -76,17 +76,10 @@ void Arbiter::FindTakers() {
       if (HasOthersBelow(tenant) && !IsAway(tenant))
         device.takers.most = std::min(device.takers.most, MostBelow(group));
       if (!TakesTurns(i) || !IsRecent(tenant)) continue;
-      const Rank& rank = groups_[group].rank;
-      if (rank > device.takers_rank) {
-        device.takers_rank = rank;
-        device.takers.count = 0;
-        device.takers.who = 0;
-      } else if (rank < device.takers_rank || device.last_taker == group) {
-        continue;
-      }
-      device.last_taker = group;
-      ++device.takers.count;
-      device.takers.who += HashOf(state_->groups[group].id);
+      if (!device.takes_turns.Add(group, groups_[group].rank)) continue;
+      device.takers.count = device.takes_turns.count;
+      const std::uint64_t before = device.takers.count == 1 ? 0 : device.takers.who;  // 1: the first of its rank
+      device.takers.who = before + HashOf(state_->groups[group].id);
     }
   }
 }

@@ -210,7 +210,7 @@ void Arbiter::Remember(std::uint32_t group) {
   next.had_device_ns = before.had_device_ns;
   next.early_ns = before.early_ns;
   CountLaunches(group);
-  turns_.Expire(next, BusySince(group), IdleSince(group));
+  if (next.turn_since_ns != 0) turns_.Expire(next, BusySince(group), IdleSince(group));
   next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
   // What an untracked one does is unknown until it has been tracked by one decision.
   if (view.busy || next.tracked_since_ns == now_ns_) {

@@ -279,7 +279,7 @@ std::optional<BenefitMemory::Mode> MostTelling(const BenefitMemory& memory);
 // By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.
 double SlowerPercent(float ratio);
 // How much slower a mode makes the group on average, as the logarithm of a ratio: by what is compared, or by the whole
-// time if that is surely slower still (kSureErrors).
+// time if that has surely grown by more (kSureErrors).
 float SlowerBy(const BenefitMemory::Comparison& known);
 
 }  // namespace xschedd::policy

@@ -28,8 +28,8 @@ class Turns {
   Turns(std::uint32_t turn_ms, bool anybody_shares, std::uint64_t now_ns)
       : turn_ns_(turn_ms * kNsPerMs / (anybody_shares ? 2 : 1)), now_ns_(now_ns) {}
 
-  // Before groups are ordered: ends a turn that is over. `busy_since_ns`: since when the group has work; kNever: it has
-  // none. `idle_since_ns`: when it last became idle.
+  // Before groups are ordered: ends the group's turn if it is over. `busy_since_ns`: since when the group has work;
+  // kNever: it has none. `idle_since_ns`: when it last became idle.
   void Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const;
 
   static constexpr std::uint64_t kEarlyAfterNs = 5 * kNsPerMs;
@@ -38,7 +38,7 @@ class Turns {
 
   // Until when a group that goes early may; in the past: its time is up.
   std::uint64_t EarlyUntil(const GroupMemory& memory) const {
-    return memory.early_since_ns + std::min(kEarlyNs, turn_ns_ / 2 - std::min(turn_ns_ / 2, memory.early_ns));
+    return memory.early_since_ns + std::min(kEarlyNs, turn_ns_ / 2 - OffNextTurn(memory));
   }
   // Whether a group that was idle from `idle_since_ns` to `busy_since_ns`, and has work since, may go early. One that
   // has had the device since then, or has come since, waits like the others. One that went early last need not have
@@ -61,10 +61,10 @@ class Turns {
   void NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const;
 
  private:
+  // By how much its turn is shorter.
+  std::uint64_t OffNextTurn(const GroupMemory& memory) const { return std::min(turn_ns_ / 2, memory.early_ns); }
   // Of its turn.
-  std::uint64_t EndOf(const GroupMemory& memory) const {
-    return memory.turn_since_ns + turn_ns_ - std::min(turn_ns_ / 2, memory.early_ns);
-  }
+  std::uint64_t EndOf(const GroupMemory& memory) const { return memory.turn_since_ns + turn_ns_ - OffNextTurn(memory); }
 
   std::uint64_t turn_ns_;
   std::uint64_t now_ns_;

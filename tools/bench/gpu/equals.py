@@ -10,7 +10,7 @@ from typing import Dict, List
 import figures
 from bench import Bench
 from scenarios import PROGRAMS
-from tracked import BESIDE, RECENT
+from tracked import BESIDE, RECENT, RECENT_S
 
 SETS = (("train0", "cupy"), ("networks", "jax"), ("train0", "cupy", "networks", "jax"))
 ROUNDS, ALONE_S, SECONDS = 2, 1.5, 4.0
@@ -24,7 +24,7 @@ def equals(bench: Bench) -> None:
 
     def rates(names, seconds: float, way: str = RECENT) -> Dict[str, float]:
         those = [tenants[name] for name in names]
-        rig.stretch([graph], 0.3)
+        rig.stretch([graph], RECENT_S)
         answers = rig.stretch([*those, graph] if way == BESIDE else those, seconds)
         return {name: figures.batches_per_s(answers[name]) for name in names}
 

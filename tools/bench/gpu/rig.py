@@ -61,6 +61,12 @@ class Tenant:
         return result
 
 
+def span_of(tenant: Tenant, seconds: float, start: int, spans: Optional[Dict[str, Tuple[float, float]]]) -> Tuple[int, int]:
+    """When it works in a stretch that begins at `start` (monotonic, ns); `spans`: as of Rig.stretch."""
+    first, last = (spans or {}).get(tenant.name, (0.0, 1.0))
+    return start + int(seconds * 1e9 * first), start + int(seconds * 1e9 * last)
+
+
 class Rig:
     """Where tenants run. `daemon`: schedules them; None: they are unscheduled."""
 
@@ -96,11 +102,7 @@ class Rig:
         """Has the tenants work at the same time; returns their answers by name. `loads`: by name, if not the default.
         `cores`: of cores_of(); else they begin where they are. `spans`: by name, the part of the stretch in which it works,
         from 0 to 1, if not all."""
-        answers = self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace, cores, spans))
-        for name, (first, last) in (spans or {}).items():
-            answers[name]["start_ns"] += int(seconds * 1e9 * first)
-            answers[name]["seconds"] *= last - first
-        return answers
+        return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace, cores, spans), spans)
 
     def begin(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
               trace: bool = False, cores: Optional[Dict[str, int]] = None,
@@ -109,15 +111,17 @@ class Rig:
         start = time.monotonic_ns() + int(1e9 * (TRACE_LEAD_S if trace else 0.2))
         for tenant in tenants:
             load = (loads or {}).get(tenant.name, Load())
-            first, last = (start + int(seconds * 1e9 * part) for part in (spans or {}).get(tenant.name, (0, 1)))
+            first, last = span_of(tenant, seconds, start, spans)
             tenant.send({"start_ns": first, "end_ns": last, "rate": load.rate,
                          "arrivals": load.arrivals, "seed": tenant.seed, "trace": trace, "core": (cores or {}).get(tenant.name)})
         return start
 
-    def finish(self, tenants: Sequence[Tenant], seconds: float, start: int) -> Dict[str, dict]:
+    def finish(self, tenants: Sequence[Tenant], seconds: float, start: int,
+               spans: Optional[Dict[str, Tuple[float, float]]] = None) -> Dict[str, dict]:
         answers = {tenant.name: tenant.answer(seconds * 3 + 40) for tenant in tenants}
-        for answer in answers.values():
-            answer["seconds"], answer["start_ns"] = seconds, start
+        for tenant in tenants:
+            first, last = span_of(tenant, seconds, start, spans)
+            answers[tenant.name].update(seconds=(last - first) / 1e9, start_ns=first)
         return answers
 
     def kill(self, tenant: Tenant) -> int:

@@ -19,6 +19,7 @@ from rig import Rig, Tenant
 DISABLED, NO_WINDOW, RECENT, AWAY, BESIDE = ("disabled", "tracked, no window", "important one just worked", "important one away",
                                              "beside the important one")
 AWAY_S = 10.5
+RECENT_S = 0.3  # of the important one's work
 
 
 @contextlib.contextmanager
@@ -42,7 +43,7 @@ def by_turns(bench: Bench, rig: Rig, tenants: Sequence[Tenant], high: Tenant, wa
     for number in range(rounds):
         for way in ways[:: 1 if number % 2 == 0 else -1]:
             if way in (NO_WINDOW, RECENT):
-                rig.stretch([high], 0.3)
+                rig.stretch([high], RECENT_S)
             rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
             with disabled(rig) if way == DISABLED else contextlib.nullcontext():
                 answers = rig.stretch([*tenants, high] if way == BESIDE else tenants, seconds)
