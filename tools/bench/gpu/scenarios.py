@@ -52,7 +52,7 @@ class Scenario:
     what: str
     high: Asked
     background: Tuple[str, ...]
-    middle: Tuple[Asked, ...] = ()
+    middle: Tuple[Asked, ...] = ()  # others that answer requests
     shifts: bool = False  # the background programs come and go, at most two at a time
 
     @property
@@ -76,6 +76,7 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     Program("bert", "request", "bert", HIGH),
     Program("decode", "decode", "gpt", HIGH),
     Program("middle", "request", "bert", MIDDLE),
+    Program("notebook", "request", "bert"),
     *(Program(name, "loop", "resnet50") for name in LOOPS),
     *(Program(name, "train", "resnet50") for name in TRAININGS),
     Program("bert64", "loop", "bert64"),
@@ -123,6 +124,10 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
              Asked("worker0", WORKER), ("train0", "cupy"), tuple(Asked(name, WORKER) for name in WORKERS[1:])),
     Scenario("shifting", "BERT-base, batch 1, beside five kinds of programs that come and go, two at a time", Asked("bert"),
              ("networks", "cupy", "bert64", "long", "jax"), shifts=True),
+    Scenario("notebook", "the graph of ResNet-18 beside a training and CuPy, and a BERT that seldom answers, as a notebook does",
+             Asked("graph"), ("train0", "cupy"), (Asked("notebook", Load(5, "poisson")),)),
+    Scenario("kinds", "the graph of ResNet-18 beside long kernels, tiny ones, copies, graph networks and CuPy at once", Asked("graph"),
+             ("long", "tiny", "copies", "networks", "cupy")),
     Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
     Scenario("embed-three", "the same beside these, copies, and the training of graph networks", EMBED, ("long", "copies", "networks")),
     Scenario("denoise-networks", "twenty steps of a U-Net, one wait, beside the training of graph networks",
