@@ -127,7 +127,7 @@ class Arbiter {
     Rank claim;
     std::uint64_t claimant = 0;  // 0: unclaimed
     bool claim_lingers = false;
-    bool awaited = false;                   // a group waits for a turn here
+    std::uint32_t awaited_by = kNobody;     // the first group that waits for a turn here
     std::uint64_t turn_client = 0;          // the client whose turn others wait for
     std::uint32_t counted_group = kNobody;  // the last one added to groups_in_turn
     std::uint32_t limit = 0;                // of groups_in_turn; 0: no limit
@@ -138,6 +138,7 @@ class Arbiter {
     HighestRank takes_turns;              // of the takers
     HighestRank in_turn;                  // of the groups that have their turn since before now, and work
     std::uint32_t early_group = kNobody;  // which goes early here
+    std::uint32_t lender = kNobody;       // which has its turn and lends it
     std::uint32_t groups_in_turn = 0;     // admitted, and take turns
     std::uint32_t next_in_turn = 0;       // of next_rank, and wait for a turn, here or elsewhere
     Rank next_rank;
@@ -174,6 +175,7 @@ class Arbiter {
     Rank rank;
     bool keeps_turn = false;                  // became idle in its turn, or while it went early, just now
     bool is_early = false;                    // goes early (turns.h)
+    bool is_ending = false;                   // may launch nothing more in its turn (turns.h)
     std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
@@ -211,6 +213,7 @@ class Arbiter {
   std::uint64_t HashOfTenants(std::uint32_t group) const;
   bool WasAside(std::uint32_t group) const;
   void Remember(std::uint32_t group);
+  void NoteLent(std::uint32_t group);
   std::uint32_t OnlyDeviceOf(std::uint32_t group) const;
   void CountLaunches(std::uint32_t group);
   void FindLimits();
@@ -233,11 +236,13 @@ class Arbiter {
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
+  void WaitToBorrow(std::uint32_t group);
   void Reserve(std::uint32_t group);
   void Claim(std::uint32_t group);
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  bool EndsLaunches(std::uint32_t group) const;
   bool IsObserved(std::uint32_t group) const;
   Benefit::Work WorkOf(std::uint32_t group) const;
   // Since the last decision, by clients of lower priorities there.
@@ -346,6 +351,8 @@ class Arbiter {
     return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;
   }
   bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
+  // Its oldest client there.
+  std::uint64_t FirstClientOf(std::uint32_t group, std::uint32_t device) const;
   // When it last became idle; of one with work, one of its clients.
   std::uint64_t IdleSince(std::uint32_t group) const;
   // Since when it has work; kNever: it has none.

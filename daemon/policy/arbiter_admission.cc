@@ -101,11 +101,27 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
     const Tenant& tenant = state_->tenants[i];
     DeviceView& device = devices_[tenant.device];
     if (!tenant.busy || !IsFull(device) || !TakesTurns(i)) continue;
-    device.awaited = true;
+    if (device.awaited_by == kNobody) device.awaited_by = group;
     if (view.blocked == Why::kOpen || device.turn_client < view.blocked_for) view.blocked_for = device.turn_client;
     view.blocked = Why::kTurn;
   }
+  if (view.blocked == Why::kOpen) WaitToBorrow(group);
   if (view.blocked == Why::kTurn) Reserve(group);
+}
+
+// The lender may be back at any moment, and then waits for what this group has in flight. So that may take no longer
+// than the pause has lasted.
+void Arbiter::WaitToBorrow(std::uint32_t group) {
+  if (!EndsLaunches(group) || decision_->memory[group].turn_since_ns != 0) return;
+  const DeviceView& device = devices_[OnlyDeviceOf(group)];
+  const bool is_lent = device.lender != kNobody && groups_[device.lender].rank == groups_[group].rank;
+  if (!is_lent || !TakesTurns(roster_.TenantsOf(group).front())) return;
+  const std::uint64_t from_ns = IdleSince(device.lender) + turns_.EndingNs(decision_->memory[group]);
+  if (from_ns <= now_ns_) return;
+  DecideAgainAt(from_ns);
+  GroupView& view = groups_[group];
+  view.blocked = Why::kTurn;
+  view.blocked_for = FirstClientOf(device.lender, OnlyDeviceOf(group));
 }
 
 // Turns on several devices end at different times. Until the group has all its devices, later groups run here without a
@@ -143,7 +159,7 @@ void Arbiter::Claim(std::uint32_t group) {
     device.counted_group = group;
   }
   if (view.is_early) {
-    turns_.NoteEarly(decision_->memory[group]);
+    turns_.NoteEarly(decision_->memory[group], devices_[OnlyDeviceOf(group)].takes_turns.count);
     DecideAgainAt(turns_.EarlyUntil(decision_->memory[group]));
   } else if (takes_turn && !fills_in) {
     turns_.NoteOpen(decision_->memory[group]);
@@ -172,14 +188,23 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   device.claim_lingers = lingers;
 }
 
-// The end of an awaited turn needs a decision.
+// The end of an awaited turn needs a decision, and so does its last part.
 void Arbiter::WatchTurns(std::uint32_t group) {
-  if (groups_[group].blocked != Why::kOpen) return;
+  GroupView& view = groups_[group];
+  if (view.blocked != Why::kOpen) return;
+  const GroupMemory& memory = decision_->memory[group];
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
-    if (devices_[state_->tenants[i].device].awaited) {
-      turns_.NoteAwaited(decision_->memory[group], decision_->next_decision_ns);
-    }
+    if (devices_[state_->tenants[i].device].awaited_by == kNobody) continue;
+    const bool ends_launches = EndsLaunches(group);
+    view.is_ending = ends_launches && turns_.IsEnding(memory);
+    turns_.NoteAwaited(memory, ends_launches, decision_->next_decision_ns);
   }
+}
+
+// Several that have their turn together do so in the driver's own slices.
+bool Arbiter::EndsLaunches(std::uint32_t group) const {
+  const std::uint32_t only = OnlyDeviceOf(group);
+  return only != kNobody && devices_[only].limit == 1 && !share_.Keeps(group);
 }
 
 }  // namespace xschedd::policy

@@ -67,7 +67,8 @@ void Arbiter::AskEarly(std::uint32_t group) {
   const auto tenants = roster_.TenantsOf(group);
   const std::uint64_t idle_since_ns = IdleSince(group);
   const std::uint64_t busy_since_ns = BusySince(group);
-  if (idle_since_ns == 0 || !TakesTurns(tenants.front()) || !turns_.MayGoEarly(memory, idle_since_ns, busy_since_ns))
+  if (idle_since_ns == 0 || !TakesTurns(tenants.front()) ||
+      !turns_.MayGoEarly(memory, device.takes_turns.count, idle_since_ns, busy_since_ns))
     return;
   const std::uint64_t from_ns = decision_->devices[only].early_ended_ns + Turns::kEarlyApartNs;
   if (now_ns_ < from_ns && decision_->devices[only].early_ended_ns != 0) return DecideAgainAt(from_ns);

@@ -2,6 +2,7 @@
 // groups and tenants. Thread rule: arbiter.h.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "daemon/policy/arbiter.h"
 
@@ -21,11 +22,19 @@ void Arbiter::CountLaunches(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
   next.turn_launches = before.turn_launches;
+  next.launched = before.launched;
+  next.ran_ns = before.ran_ns;
+  std::uint64_t launched = 0;
+  std::uint64_t ran_ns = 0;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    launched += state_->tenants[i].launched;
+    ran_ns += state_->tenants[i].ran_ns;
+  }
+  Turns::CountLaunches(next, launched, ran_ns);
   if (before.turn_since_ns == 0) return;
   const std::uint32_t only = OnlyDeviceOf(group);
   if (only == kNobody || !devices_[only].counted) return;
-  for (const std::uint32_t i : roster_.TenantsOf(group))
-    next.turn_launches[*devices_[only].counted] += state_->tenants[i].launched;
+  next.turn_launches[*devices_[only].counted] += launched;
 }
 
 // How many groups have their turn at a time, on each device.
@@ -46,25 +55,32 @@ void Arbiter::FindLimits() {
 // Filling::EndPair's ratio. As a sum of whole numbers: that does not depend on the order of the groups.
 std::optional<double> Arbiter::FasterIn(std::uint32_t device) const {
   constexpr double kParts = 1e6;
-  const auto& [usual_ns, trial_ns] = decision_->devices[device].filling.counted_ns;
+  const FillingMemory& filling = decision_->devices[device].filling;
+  const auto& [usual_ns, trial_ns] = filling.counted_ns;
+  const int with_more = filling.trial > filling.settled ? 1 : -1;
   std::int64_t sum = 0;
   std::int64_t count = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     const auto& [usual, trial] = decision_->memory[group].turn_launches;
     if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) continue;
     const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
       return static_cast<double>(launches) / static_cast<double>(ns);
     };
-    sum += std::llround(kParts * std::log(rate(trial, trial_ns) / rate(usual, usual_ns)));
+    const double ratio = std::log(rate(trial, trial_ns) / rate(usual, usual_ns));
+    const std::int64_t faster = with_more * std::llround(kParts * ratio);
+    sum += faster;
+    least = std::min(least, faster);
     ++count;
   }
   if (count == 0) return std::nullopt;
-  return static_cast<double>(sum) / (kParts * static_cast<double>(count));
+  const double mean = static_cast<double>(sum) / (kParts * static_cast<double>(count));
+  return with_more * Filling::GainOf(mean, static_cast<double>(least) / kParts);
 }
 
 // Which groups take turns on each device, and how many of them at a time the more important ones tolerate.
 void Arbiter::FindTakers() {
-  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.is_limit_free; })) return;
+  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.limit != 0; })) return;
   for (DeviceView& device : devices_)
     device.takers.most = holders_.Measures() ? Filling::kMostAtATime : 1;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -72,8 +88,8 @@ void Arbiter::FindTakers() {
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
       const Tenant& tenant = state_->tenants[i];
       DeviceView& device = devices_[tenant.device];
-      if (!device.is_limit_free) continue;
-      if (HasOthersBelow(tenant) && !IsAway(tenant))
+      if (device.limit == 0) continue;
+      if (device.is_limit_free && HasOthersBelow(tenant) && !IsAway(tenant))
         device.takers.most = std::min(device.takers.most, MostBelow(group));
       if (!TakesTurns(i) || !IsRecent(tenant)) continue;
       if (!device.takes_turns.Add(group, groups_[group].rank)) continue;
@@ -94,7 +110,7 @@ void Arbiter::NoteFilling() {
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceView& device = devices_[i];
     if (!device.is_limit_free) continue;
-    device.takers.compete = device.groups_in_turn > 1 || (device.groups_in_turn == 1 && device.awaited);
+    device.takers.compete = device.groups_in_turn > 1 || (device.groups_in_turn == 1 && device.awaited_by != kNobody);
     filling_.Note(decision_->devices[i].filling, device.takers, decision_->next_decision_ns);
   }
 }

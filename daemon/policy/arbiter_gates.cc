@@ -1,5 +1,6 @@
 // Each tenant's gate after admission: held or open and why, window, time slice. Thread rule: arbiter.h.
 #include <algorithm>
+#include <limits>
 
 #include "daemon/policy/arbiter.h"
 #include "daemon/policy/slices.h"
@@ -44,6 +45,13 @@ Why Arbiter::WhyClaimed(const DeviceView& device, const Rank& rank) const {
   return device.claim.priority == rank.priority ? why_ : Why::kPriority;
 }
 
+std::uint64_t Arbiter::FirstClientOf(std::uint32_t group, std::uint32_t device) const {
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    if (state_->tenants[i].device == device) first = std::min(first, state_->tenants[i].client);
+  return first;
+}
+
 bool Arbiter::IsInTurnOn(std::uint32_t group, std::uint32_t device) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -76,6 +84,7 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
     if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
       return held(Why::kShare, share_.HeldFor(tenant.group));
     }
+    if (view.is_ending) return held(Why::kTurn, FirstClientOf(device.awaited_by, tenant.device));
     if (IsFull(device) && TakesTurns(index) && !IsInTurnOn(tenant.group, tenant.device)) {
       return held(Why::kTurn, device.turn_client);
     }

@@ -2,6 +2,7 @@
 // others. Thread rule: arbiter.h.
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "daemon/policy/arbiter.h"
@@ -225,8 +226,18 @@ void Arbiter::Remember(std::uint32_t group) {
     view.keeps_turn = std::any_of(tenants.begin(), tenants.end(),
                                   [this](std::uint32_t i) { return TurnKeptUntil(state_->tenants[i]) > now_ns_; });
     view.present = view.present || view.keeps_turn;
+    if (!view.keeps_turn && next.turn_since_ns != 0) NoteLent(group);
   }
   DecideAgainAt(view.next_decision_ns);
+}
+
+// Of several on a device, the one that became idle last counts.
+void Arbiter::NoteLent(std::uint32_t group) {
+  const auto idle_since = [this](std::uint32_t of) { return std::tuple(IdleSince(of), state_->groups[of].id); };
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    std::uint32_t& lender = devices_[state_->tenants[i].device].lender;
+    if (lender == kNobody || idle_since(lender) < idle_since(group)) lender = group;
+  }
 }
 
 // Whether its benefit is observed: from when there first are others below it.

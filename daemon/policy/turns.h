@@ -5,13 +5,20 @@
 //   idle for up to twice linger_us      nobody else runs: handing over at every synchronisation would cost more
 //   idle for longer                     it lends its turn to the next one until it has work again: a training that
 //                                       pauses for a millisecond in each step would otherwise have far less time than
-//                                       a neighbour that does not pause
+//                                       a neighbour that does not pause. To one with long launches, only once it has
+//                                       been idle for as long as those would take
 //   a sharer                            gives its turn back at once: its share is kept by its GPU time
+//
+// What is in flight when a gate shuts runs on. Kernels of many milliseconds would then take turns with the next
+// group's, in short time slices: on an H200 that group had a fourth of its turn. So a group with such launches may
+// launch nothing in the last part of its turn, in which those in flight end, if another waits. Not if it has several
+// devices.
 //
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
 // kEarlyApartNs after anybody did so last. That comes off its own next turn, of which it can have no more than half in
-// this way. The interrupted turn is not prolonged, so that nobody waits for longer. Groups on several devices wait.
+// this way. If it was idle when its turn would have been, an equal part of the time since is its own again. The
+// interrupted turn is not prolonged, so that nobody waits for longer. Groups on several devices wait.
 //
 // While anybody is kept to a share, turns are half as long: shares must be right within a second, and turns of 100 ms
 // miss them by 5 points. Thread rule: pure functions.
@@ -33,7 +40,7 @@ class Turns {
   void Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const;
 
   static constexpr std::uint64_t kEarlyAfterNs = 5 * kNsPerMs;
-  static constexpr std::uint64_t kEarlyNs = 10 * kNsPerMs;
+  static constexpr std::uint64_t kEarlyNs = 20 * kNsPerMs;
   static constexpr std::uint64_t kEarlyApartNs = 20 * kNsPerMs;
 
   // Until when a group that goes early may; in the past: its time is up.
@@ -42,29 +49,42 @@ class Turns {
   }
   // Whether a group that was idle from `idle_since_ns` to `busy_since_ns`, and has work since, may go early. One that
   // has had the device since then, or has come since, waits like the others. One that went early last need not have
-  // been idle for long: requests come at any time.
-  bool MayGoEarly(const GroupMemory& memory, std::uint64_t idle_since_ns, std::uint64_t busy_since_ns) const {
-    return memory.early_ns < turn_ns_ / 2 && (memory.was_early || busy_since_ns >= idle_since_ns + kEarlyAfterNs) &&
+  // been idle for long: requests come at any time. `equals`: the groups that take turns with it, and itself.
+  bool MayGoEarly(const GroupMemory& memory, std::uint32_t equals, std::uint64_t idle_since_ns,
+                  std::uint64_t busy_since_ns) const {
+    return EarlyNs(memory, equals) < turn_ns_ / 2 &&
+           (memory.was_early || busy_since_ns >= idle_since_ns + kEarlyAfterNs) &&
            busy_since_ns > std::max(memory.last_turn_ns, memory.had_device_ns);
   }
-  void NoteEarly(GroupMemory& memory) const {
-    if (memory.early_since_ns == 0) memory.early_since_ns = now_ns_;
-  }
+  void NoteEarly(GroupMemory& memory, std::uint32_t equals) const;
   void NoteEarlyOver(GroupMemory& memory, bool is_idle) const;
+
+  // Adds to the group's recent launches.
+  static void CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint64_t ran_ns);
+  // How long its launches in flight take, if that is long; half of its turn at most. Else 0.
+  std::uint64_t EndingNs(const GroupMemory& memory) const;
+  // It has its turn, and all that it may still do in it is to end what is in flight.
+  bool IsEnding(const GroupMemory& memory) const {
+    return memory.turn_since_ns != 0 && now_ns_ + EndingNs(memory) >= EndOf(memory) && now_ns_ < EndOf(memory);
+  }
 
   void NoteOpen(GroupMemory& memory) const;
   // The group gives its turn back.
   void NoteReturned(GroupMemory& memory) const;
   // The one that lent it its turn has work again. Its own turn, which would have begun then, has not.
   void NoteReclaimed(GroupMemory& memory) const;
-  // Another group waits for this one's turn to end.
-  void NoteAwaited(const GroupMemory& memory, std::uint64_t& next_decision_ns) const;
+  // Another group waits for this one's turn to end. `ends_launches`: it may launch nothing in the last part.
+  void NoteAwaited(const GroupMemory& memory, bool ends_launches, std::uint64_t& next_decision_ns) const;
 
  private:
+  static constexpr std::uint64_t kLongLaunchNs = kNsPerMs;
+  static constexpr std::uint64_t kRecentLaunchesNs = kNsPerS / 2;
+  // What counts of the time for which it went early.
+  std::uint64_t EarlyNs(const GroupMemory& memory, std::uint32_t equals) const;
   // By how much its turn is shorter.
   std::uint64_t OffNextTurn(const GroupMemory& memory) const { return std::min(turn_ns_ / 2, memory.early_ns); }
-  // Of its turn.
-  std::uint64_t EndOf(const GroupMemory& memory) const { return memory.turn_since_ns + turn_ns_ - OffNextTurn(memory); }
+  std::uint64_t LengthOf(const GroupMemory& memory) const { return turn_ns_ - OffNextTurn(memory); }
+  std::uint64_t EndOf(const GroupMemory& memory) const { return memory.turn_since_ns + LengthOf(memory); }
 
   std::uint64_t turn_ns_;
   std::uint64_t now_ns_;

@@ -311,9 +311,11 @@ struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // when its turn began; 0: it has none (turns.h)
   std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
   std::uint64_t early_since_ns = 0;    // since when it goes early; 0: it does not (turns.h)
-  std::uint64_t early_ns = 0;          // for how long it did since its last turn
+  std::uint64_t early_ns = 0;          // for how long it did since its last turn, as far as that counts
   bool was_early = false;              // and when it last did, it became idle before its time was up
   std::uint64_t had_device_ns = 0;     // when it last gave way after it went early or had a turn lent
+  std::uint64_t ran_ns = 0;            // GPU time of its recent launches (turns.h)
+  std::uint64_t launched = 0;          // how many these were
   std::array<std::uint64_t, 2> turn_launches = {};  // in its turns in the blocks of the present pair (filling.h)
   std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
   std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none

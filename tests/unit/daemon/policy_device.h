@@ -65,6 +65,7 @@ class ModelDevices {
   struct TenantRun {
     Load load;
     std::uint64_t resume_ns = 0;
+    std::uint64_t done_ns = 0;  // when its last kernel ends
     std::uint64_t used_ns = 0;
     std::uint64_t lump_ns = 0;
     std::uint64_t held_ns = 0;
@@ -95,7 +96,8 @@ class ModelDevices {
         run.done_in_burst = 0;
         changed = true;
       }
-      if (tenant.busy && run.load.burst != 0 && run.done_in_burst >= run.load.burst && run.queued == 0) {
+      const bool has_ended = run.queued == 0 && run.done_ns <= now_ns_;
+      if (tenant.busy && run.load.burst != 0 && run.done_in_burst >= run.load.burst && has_ended) {
         tenant.busy = false;
         tenant.idle_since_ns = now_ns_;
         run.resume_ns = now_ns_ + run.load.pause_ns;
@@ -110,8 +112,9 @@ class ModelDevices {
       // Submit what its window and its burst allow.
       if (tenant.busy && !run.gate.held && run.load.kernel_ns != 0) {
         const std::uint32_t limit = Limit(run);
-        while (run.queued < limit && (run.load.burst == 0 || run.done_in_burst + run.queued < run.load.burst))
-          ++run.queued;
+        const std::uint32_t running = run.done_ns > now_ns_ ? 1 : 0;
+        while (run.queued + running < limit && (run.load.burst == 0 || run.done_in_burst + run.queued < run.load.burst))
+          ++run.queued, ++tenant.launched;
       }
     }
     if (open > 1) both_open_ns_ += kStepNs;
@@ -123,7 +126,7 @@ class ModelDevices {
     ++decisions_;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       runs_[i].gate = decision.gates[i];
-      state_.tenants[i].ran_ns = 0;
+      state_.tenants[i].ran_ns = state_.tenants[i].launched = 0;
     }
     for (std::size_t i = 0; i < state_.groups.size(); ++i)
       state_.groups[i].memory = decision.memory[i];
@@ -140,6 +143,7 @@ class ModelDevices {
         --run.queued;
         ++run.done_in_burst;
         device_free_ns_[device] = std::max(device_free_ns_[device], now_ns_) + run.load.kernel_ns;
+        run.done_ns = device_free_ns_[device];
         run.used_ns += run.load.kernel_ns;
         run.lump_ns += run.load.kernel_ns;
         if (run.lump_ns < run.load.lump_ns) continue;

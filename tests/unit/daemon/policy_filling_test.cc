@@ -16,9 +16,10 @@ struct Work {
   std::vector<double> loops;
   double request_ms = 10;  // of the important program
   double pause_ms = 10;
-  double switches = 0.1;  // the part of the device that is lost while several loops run side by side
-  double noise = 0.1;     // standard deviation of what a loop launches between two decisions
-  std::size_t lower = 0;  // how many of the loops, the last ones, are less important than the others
+  double switches = 0.1;            // the part of the device that is lost while several loops run side by side
+  double noise = 0.1;               // standard deviation of what a loop launches between two decisions
+  std::size_t lower = 0;            // how many of the loops, the last ones, are less important than the others
+  std::vector<double> beside = {};  // of each loop, its speed while several are open; empty: as the device allows
 };
 
 // Loops that always have work, below a program with requests that others beside it slow down. Virtual time.
@@ -79,7 +80,8 @@ class LoopsBelow {
     const double speed = demand > capacity ? capacity / demand : 1;
     for (std::size_t i = 0; i < work_.loops.size(); ++i) {
       if (!IsOpen(i)) continue;
-      made_[i] += 20 * passed_ms * speed * std::exp(work_.noise * normal_(random_));
+      const double own = open > 1 && !work_.beside.empty() ? work_.beside[i] : speed;
+      made_[i] += 20 * passed_ms * own * std::exp(work_.noise * normal_(random_));
       const double whole = std::floor(made_[i]);
       made_[i] -= whole;
       world_.state.tenants[1 + i].launched = static_cast<std::uint64_t>(whole);
@@ -129,6 +131,8 @@ TEST_CASE("filling: as few groups at a time as fill the device") {
       {"two that leave it idle, below requests that one more would delay by a tenth", {{0.4, 0.4}, 2}, 1},
       {"one that fills it and one that does not", {{1, 0.3}}, 2},
       {"one", {{0.4}}, 1},
+      {"three, of which one gains at the cost of another", {.loops = {1, 1, 1}, .beside = {1.04, 0.62, 0.31}}, 1},
+      {"three, of which one gains less", {.loops = {1, 1, 1}, .beside = {0.9, 0.75, 0.5}}, 3},
       {"two above two more, which they try beside them now and then", {.loops = {0.4, 0.4, 0.4, 0.4}, .lower = 2}, 2},
   };
   for (const Row& row : rows) {

@@ -50,17 +50,46 @@ bool KeepsTurn(const State& state, const Decision& decision, const Tenant& tenan
          tenant.idle_since_ns + 2 * kNsPerUs * state.settings.linger_us > now;
 }
 
-// On each device where clients have work, one is open, with two exceptions: linger after a client that has just become
-// idle, and groups that all also have work on another device, where a client is open or lingers.
-Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now) {
+// Its group may launch nothing more in its turn, whose last part this is, in which what it has in flight ends.
+bool IsEnding(const State& state, const Decision& decision, std::size_t index, std::uint64_t now) {
+  const GroupMemory& memory = decision.memory[state.tenants[index].group];
+  const std::uint64_t least_ns = state.settings.turn_ms * kNsPerMs / 8;  // it went early, and shares halve turns
+  return memory.turn_since_ns != 0 && decision.gates[index].why == Why::kTurn && now >= memory.turn_since_ns + least_ns;
+}
+
+std::uint64_t IdleSince(const State& state, std::uint32_t group) {
+  std::uint64_t since_ns = 0;
+  for (const Tenant& tenant : state.tenants)
+    if (tenant.group == group) since_ns = std::max(since_ns, tenant.idle_since_ns);
+  return since_ns;
+}
+
+// Another group there pauses in its turn, and has not done so for as long as this one's work in flight may take.
+bool MayNotBorrow(const State& state, const Decision& decision, std::size_t index, std::uint64_t now) {
+  const Tenant& own = state.tenants[index];
+  if (decision.gates[index].why != Why::kTurn || decision.memory[own.group].turn_since_ns != 0) return false;
+  return std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& other) {
+    return other.device == own.device && other.group != own.group && !IsBusy(state, other.group) &&
+           decision.memory[other.group].turn_since_ns != 0 &&
+           now < IdleSince(state, other.group) + state.settings.turn_ms * kNsPerMs / 2;
+  });
+}
+
+// On each device where clients have work, one is open, with these exceptions: linger after a client that has just
+// become idle; long work in flight, which ends before the next turn begins and does not fill another's pause; and
+// groups that all also have work on another device, where a client is open or lingers.
+Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now, std::uint64_t& endings) {
   std::vector<bool> used(state.devices.size());
   std::vector<bool> lingering(state.devices.size());
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
     const Tenant& tenant = state.tenants[i];
     if (state.groups[tenant.group].hold) continue;
-    if (tenant.busy && !decision.gates[i].held) used[tenant.device] = true;
     if (Lingers(state, decision, tenant, now) || KeepsTurn(state, decision, tenant, now))
       lingering[tenant.device] = true;
+    if (!tenant.busy) continue;
+    const bool is_ending = IsEnding(state, decision, i, now);
+    if (is_ending) ++endings;
+    if (is_ending || MayNotBorrow(state, decision, i, now) || !decision.gates[i].held) used[tenant.device] = true;
   }
   for (const Tenant& tenant : state.tenants) {
     if (!tenant.busy || state.groups[tenant.group].hold) continue;
@@ -368,7 +397,7 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
     Wrong wrong = FirstWrong({
         decision.next_decision_ns > trace.now_ns ? nullptr : "the next decision is not in the future",
         Gangs(state, decision),
-        Conserves(state, decision, trace.now_ns),
+        Conserves(state, decision, trace.now_ns, reached.endings),
         name == Name::kFifo ? nullptr : Inversions(state, decision, trace.now_ns),
         Reasons(state, decision),
         Asides(state, decision, reached.asides),
@@ -426,6 +455,7 @@ TEST_CASE("policy properties on random traces", "[properties]") {
     CHECK((name == Name::kFifo || reached.guard > 1'000));
     CHECK((name == Name::kFifo || reached.turns >= 5));
     CHECK(((name != Name::kShare && name != Name::kPriority) || reached.shared_turns >= 5));
+    CHECK((reached.endings >= 5) == (name != Name::kFifo && name != Name::kShare));
     CHECK((reached.asides >= 500) == (name == Name::kPriority || name == Name::kShare));
     CHECK((may_wait >= 1'000) == (name == Name::kPriority || name == Name::kShare));
   }

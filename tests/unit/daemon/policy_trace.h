@@ -15,7 +15,8 @@ namespace xschedd::policy::test {
 
 class Trace {
  public:
-  Trace(Name name, std::uint32_t seed) : random_(seed), behaviour_(seed), owners_(seed) {
+  Trace(Name name, std::uint32_t seed)
+      : random_(seed), behaviour_(seed), owners_(seed), launch_ns_((seed % 4 == 0 ? 2'000 : 100) * kNsPerUs) {
     Settings& settings = state.settings;
     settings.name = name;
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
@@ -69,6 +70,7 @@ class Trace {
     std::uint64_t pause_ns = 0;
     std::uint64_t lump_ns = 0;
     std::uint64_t launch_ns = 0;  // what each launch does; 0: they are not counted
+    std::uint64_t ran_ns = 0;
     std::uint64_t unreported_ns = 0;
     bool uses_device = true;
   };
@@ -86,7 +88,7 @@ class Trace {
     const Work work{.mean_ns = Chance(3) ? 0 : Between(50, 20'000) * kNsPerUs * pace_,
                     .pause_ns = Between(20, 30'000) * kNsPerUs * pace_,
                     .lump_ns = Chance(2) ? 3 * kNsPerMs : 0,
-                    .launch_ns = behaviour_() % 4 * 100 * kNsPerUs,
+                    .launch_ns = behaviour_() % 4 * launch_ns_,
                     .uses_device = !Chance(6)};
     const std::uint64_t deadline = Chance(2) ? Between(5, 500) * kNsPerMs : 0;
     const std::uint32_t count = 1 + (Chance(2) ? Below(3) : 0);
@@ -158,7 +160,9 @@ class Trace {
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work_[i].left_ns -= std::min(work_[i].left_ns, ran[i]);
       work_[i].unreported_ns += ran[i];
-      if (work_[i].launch_ns != 0) state.tenants[i].launched += ran[i] / work_[i].launch_ns + 1;
+      if (const std::uint64_t each = work_[i].launch_ns; each != 0)
+        state.tenants[i].launched += (work_[i].ran_ns + ran[i]) / each - work_[i].ran_ns / each;
+      work_[i].ran_ns += ran[i];
       if (work_[i].unreported_ns < work_[i].lump_ns) continue;
       state.tenants[i].ran_ns += work_[i].unreported_ns;
       state.tenants[i].burst_ns += work_[i].unreported_ns;
@@ -231,7 +235,8 @@ class Trace {
   std::mt19937 owners_;
   std::vector<Work> work_;
   std::vector<Gate> gates_;
-  std::uint64_t pace_ = 1;  // factor of all durations
+  std::uint64_t launch_ns_;  // launches take up to three times as long
+  std::uint64_t pace_ = 1;   // factor of all other durations
   bool weights_ = false;
   std::uint64_t next_group_ = 1;
   std::uint64_t next_client_ = 1;

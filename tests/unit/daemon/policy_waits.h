@@ -64,6 +64,7 @@ class Waits {
     int turns = 0;
     int shared_turns = 0;
     std::uint64_t asides = 0;
+    std::uint64_t endings = 0;  // of turns, in which nobody there may launch
   };
 
   Wrong After(const State& state, const Decision& decision, std::uint64_t now, Reached& reached) {
