@@ -10,9 +10,9 @@
 //   a sharer                            gives its turn back at once: its share is kept by its GPU time
 //
 // What is in flight when a gate shuts runs on. Kernels of many milliseconds would then take turns with the next
-// group's, in short time slices: on an H200 that group had a fourth of its turn. So a group with such launches may
-// launch nothing in the last part of its turn, in which those in flight end, if another waits. Not if it has several
-// devices.
+// group's, in short time slices: on an H200 that group had a fourth of its part (docs/results/h200-levers-e82226ac.md).
+// So a group with such launches may launch nothing in the last part of its turn, in which those in flight end, if
+// another waits. Not if it has several devices.
 //
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
