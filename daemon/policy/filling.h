@@ -9,8 +9,8 @@
 //     with one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some
 //     lose counts as much as what others gain. Side by side the driver divides the device, and favours long kernels: on
 //     an H200 such a program got on twice as fast with two at a time, and a training of graph networks lost four
-//     tenths. So a gain counts only up to kAhead times what the group that gains least has. Pairs follow one another
-//     until the verdict is clear, kPairs at most.
+//     tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a gain counts only up to kAhead times
+//     what the group that gains least has. Pairs follow one another until the verdict is clear, kPairs at most.
 //   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
 //     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
 //     which groups take turns.
