@@ -84,6 +84,29 @@ Client& Core::AddClient(NewClient fresh) {
   return client;
 }
 
+void Core::SetCommand(Client& client, std::string command) {
+  client.identity.command = std::move(command);
+  const auto [answer, pid] = AnswerOfSame(client);
+  if (answer == policy::BenefitMemory::Mode::kHeld || !policy::Recall(client.group->memory.benefit, answer)) return;
+  journal_.Recalled(client, answer, pid);
+  scheduler_.Changed(client);
+  DecideSoon();
+}
+
+// Of those that run and know it, the one that connected last; else of those that ended.
+std::pair<policy::BenefitMemory::Mode, std::uint64_t> Core::AnswerOfSame(const Client& client) const {
+  const auto& clients = registry_.Clients();
+  const auto found = std::find_if(clients.rbegin(), clients.rend(), [&client](const auto& entry) {
+    const Client& other = *entry.second;
+    return other.group != client.group && IsSameCommand(other.identity, client.identity) &&
+           *other.principal == *client.principal && policy::IsSettled(*other.group->memory.benefit);
+  });
+  if (found != clients.rend()) return {found->second->group->memory.benefit->settled, found->second->identity.pid};
+  const PastClient* const past = scheduler_.Records().Past().FindSame(client);
+  if (past == nullptr) return {policy::BenefitMemory::Mode::kHeld, 0};
+  return {past->others_mode, past->identity.pid};
+}
+
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/actor.h"
@@ -79,6 +80,10 @@ class Core {
 
   // ---- sessions
   Client& AddClient(NewClient fresh);
+  // Its command line has been read. If it says that this is another process of a program that is known, what was learnt
+  // of that one is where the search for this one's mode begins: else a service that is started again, or has one more
+  // process, would hold all others until its own search has come to an end.
+  void SetCommand(Client& client, std::string command);
   void RemoveClient(std::uint64_t client_id, const std::string& why);
   // Refuses a device that this machine lacks or that the client does not use, unless the configuration lets clients
   // name any.
@@ -197,6 +202,9 @@ class Core {
   void OnConfigured(std::function<void(std::uint64_t client)> action) { on_configured_ = std::move(action); }
 
  private:
+  // What holding others was found to be good for with another process of the client's command and principal, and that
+  // one's pid; kHeld: nothing is known.
+  std::pair<policy::BenefitMemory::Mode, std::uint64_t> AnswerOfSame(const Client& client) const;
   // Puts config_.policy into force.
   void ApplyPolicy();
   void TakePolicyPlaces(const Config& files);

@@ -1,5 +1,6 @@
 #include "daemon/journal.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "common/byte_size.h"
 #include "common/clock.h"
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/effective_words.h"
 #include "daemon/scheduler/memory_words.h"
 
@@ -84,6 +86,15 @@ void Journal::Reconnected(const Client& client) {
                 client.effective.priority, note);
   }
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+}
+
+void Journal::Recalled(const Client& client, policy::BenefitMemory::Mode answer, std::uint64_t pid) {
+  const std::string why = fmt::format("begins with what was learnt of pid {}, which has the same command", pid);
+  if (std::string note; TakeLine(*client.principal, &note)) {
+    SPDLOG_INFO("lever pid={} group={} mode={} reason=\"{}\"{}", client.identity.pid, client.group->name,
+                policy::ModeText(answer), why, note);
+  }
+  events_.Add(ClientEvent(EventKind::kLever, client, MonotonicNs(), why));
 }
 
 void Journal::Attached(const Attachment& attachment, std::uint64_t now_ns) {

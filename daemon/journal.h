@@ -32,6 +32,8 @@ class Journal {
   // After a restart: TakenOver when the client is in the registry again, Reconnected when it has a session again.
   static void TakenOver(const Client& client);
   void Reconnected(const Client& client);
+  // Its group begins with what was learnt of `pid`, a process of the same command.
+  void Recalled(const Client& client, policy::BenefitMemory::Mode answer, std::uint64_t pid);
   void Attached(const Attachment& attachment, std::uint64_t now_ns);
   // kQueueCreated, kQueueDestroyed
   void Queue(EventKind kind, const Client& client, std::uint64_t queue);

@@ -516,10 +516,11 @@ bool IsMeasured(const BenefitMemory& memory) {
   return memory.place != 0;
 }
 
-void Recall(BenefitSlot& benefit, Mode answer) {
-  if (IsSettled(*benefit)) return;
+bool Recall(BenefitSlot& benefit, Mode answer) {
+  if (IsSettled(*benefit)) return false;
   benefit.Use().settled = answer;
   benefit.Use().unspared = Benefit::kUnsparedPairs;
+  return true;
 }
 
 std::optional<double> CostPercent(const BenefitMemory& memory, Mode mode) {

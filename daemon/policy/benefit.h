@@ -266,9 +266,9 @@ bool NeedsCount(const BenefitMemory& memory);
 bool IsMeasured(const BenefitMemory& memory);
 // What being held costs those below it, in percent of what they launch where the mode is in force. Nullopt: unknown.
 std::optional<double> CostPercent(const BenefitMemory& memory, BenefitMemory::Mode mode);
-// The group has connected again, and had this answer: it stays until it is known to be wrong. Without effect if the
-// group has an answer.
-void Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);
+// The group has connected again, or is another process of a program that is known, and had this answer: it stays until
+// it is known to be wrong. False, and without effect, if the group has an answer.
+bool Recall(BenefitSlot& benefit, BenefitMemory::Mode answer);
 // The search for the mode has come to its end at least once, or was begun and has none left to try: others have come,
 // or they are held too seldom for it to matter.
 bool IsSettled(const BenefitMemory& memory);

@@ -95,9 +95,14 @@ struct ClientIdentity {
   CgroupLineage cgroup_lineage;    // when it connected; empty: not known
   std::uint64_t claim_socket = 0;  // the id of the claim through whose socket it connected; 0: through client.sock
   bool may_raise = false;          // as MayRaise says (registry/roles.h)
-  std::string command;
+  std::string command;             // empty: not read yet, or it has none
   ProcessKey key;
 };
+
+// The same command line of the same program. Only the user's own word for what it does.
+inline bool IsSameCommand(const ClientIdentity& one, const ClientIdentity& other) {
+  return !one.command.empty() && one.command == other.command && one.exe == other.exe;
+}
 
 // Limits the events and log lines about a client that keeps missing deadlines; all misses are counted.
 inline constexpr double kLateLinesPerSecond = 2;

@@ -30,4 +30,11 @@ const PastClient* PastClients::Find(std::uint64_t pid) const {
   return found == clients_.end() ? nullptr : &*found;
 }
 
+const PastClient* PastClients::FindSame(const Client& client) const {
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&client](const PastClient& past) {
+    return IsSameCommand(past.identity, client.identity) && *past.principal == *client.principal;
+  });
+  return found == clients_.end() ? nullptr : &*found;
+}
+
 }  // namespace xschedd

@@ -36,6 +36,8 @@ class PastClients {
   void Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns);
   // The most recent one with this pid; null: none is remembered.
   const PastClient* Find(std::uint64_t pid) const;
+  // The most recent one with the client's command and principal; null: none is remembered.
+  const PastClient* FindSame(const Client& client) const;
 
  private:
   std::deque<PastClient> clients_;  // the most recent one first

@@ -139,7 +139,7 @@ void SessionProtocol::Register(const v1::Hello& hello) {
   host_.commands.Read(connection_->peer.pid, connection_->PidFd(),
                       [&host = host_, id = client.id](std::string command) {
                         host.Post([&host, id, command = std::move(command)] {
-                          if (Client* still = host.core.Clients().Find(id)) still->identity.command = command;
+                          if (Client* still = host.core.Clients().Find(id)) host.core.SetCommand(*still, command);
                         });
                       });
 

@@ -48,8 +48,11 @@ class Aside(harness.NodeTest):
         node = self.node
         node.start_daemon()
         # While its ends were known late where nobody was held for it, it seemed to be a third slower beside others.
-        high = node.start(harness.BUILD / "tools/bench/request_tenant", "--callback", "--seconds", 0, "--rate", 200,
-                          "--kernels", 4, "--kernel-us", 250, "--device-part", 0.02, priority=50, trace=False)
+        def start():
+            return node.start(harness.BUILD / "tools/bench/request_tenant", "--callback", "--seconds", 0, "--rate", 200,
+                              "--kernels", 4, "--kernel-us", 250, "--device-part", 0.02, priority=50, trace=False)
+
+        high = start()
         self.start_small(0)
 
         def found():
@@ -57,6 +60,9 @@ class Aside(harness.NodeTest):
             return benefit and benefit["is_settled"] and not benefit["is_searching"] and benefit["mode"] == "free"
 
         wait_for(found, "it lets others run beside it", deadline_s=120)
+        again = start()
+        wait_for(lambda: f"pid {again.pid}  begins with what was learnt of pid {high.pid}," in node.ctl("events").stdout,
+                 "another process of the program begins with that")
 
 
 if __name__ == "__main__":

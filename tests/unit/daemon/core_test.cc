@@ -79,6 +79,57 @@ TEST_CASE("what was learnt of a process stays known when it connects again, and 
   CHECK(known->settled == Mode::kHeld);
 }
 
+TEST_CASE("another process of a program begins with what was learnt of the first") {
+  using Mode = policy::BenefitMemory::Mode;
+  boost::asio::io_context io;
+  Core core(io, {}, test::Believing());
+  std::uint64_t pid = 0;
+  const auto add = [&](const std::string& command, std::uint32_t uid = 1000, const std::string& place = {}) -> Client& {
+    NewClient fresh = Make(++pid);
+    fresh.identity.uid = uid;
+    fresh.identity.exe = "/usr/bin/python3";
+    fresh.identity.place = place;
+    Client& client = core.AddClient(std::move(fresh));
+    core.SetCommand(client, command);
+    return client;
+  };
+  const auto answer_of = [](const Client& client) { return client.group->memory.benefit->settled; };
+  Client& first = add("python3 serve.py");
+  CHECK(answer_of(first) == Mode::kHeld);
+  REQUIRE(core.AttachDevice(first, {0, "0000:c1:00.0", "GPU", "amd", 304, {}}));
+  policy::BenefitMemory& known = first.group->memory.benefit.Use();
+  known.settled = Mode::kFree;
+
+  SECTION("not before that is known") {
+    CHECK(answer_of(add("python3 serve.py")) == Mode::kHeld);
+  }
+  known.wait_ns = 1;
+  REQUIRE(policy::IsSettled(known));
+  SECTION("while it runs") {
+    CHECK(answer_of(add("python3 serve.py")) == Mode::kFree);
+    CHECK(core.Events().Remembered().back().ReasonText() ==
+          "begins with what was learnt of pid 1, which has the same command");
+  }
+  SECTION("after it has ended") {
+    core.RemoveClient(first.id, "done");
+    CHECK(answer_of(add("python3 serve.py")) == Mode::kFree);
+  }
+  SECTION("not of another command, an unknown one, another user or another place") {
+    CHECK(answer_of(add("python3 train.py")) == Mode::kHeld);
+    CHECK(answer_of(add("")) == Mode::kHeld);
+    CHECK(answer_of(add("python3 serve.py", 1001)) == Mode::kHeld);
+    CHECK(answer_of(add("python3 serve.py", 1000, "container")) == Mode::kHeld);
+    core.RemoveClient(first.id, "done");
+    CHECK(answer_of(add("python3 serve.py", 1001)) == Mode::kHeld);
+  }
+  SECTION("nor if that is to hold others, which it does anyway") {
+    known.settled = Mode::kHeld;
+    const std::size_t events = core.Events().Remembered().size();
+    add("python3 serve.py");
+    CHECK(core.Events().Remembered().size() == events + 1);
+  }
+}
+
 TEST_CASE("an overridden hint is explained") {
   boost::asio::io_context io;
   Config config;
