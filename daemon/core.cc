@@ -95,14 +95,15 @@ void Core::SetCommand(Client& client, std::string command) {
 
 // Of those that run and know it, the one that connected last; else of those that ended.
 std::pair<policy::BenefitMemory::Mode, std::uint64_t> Core::AnswerOfSame(const Client& client) const {
+  const Program program{client.identity, client.principal, client.claim};
   const auto& clients = registry_.Clients();
-  const auto found = std::find_if(clients.rbegin(), clients.rend(), [&client](const auto& entry) {
+  const auto found = std::find_if(clients.rbegin(), clients.rend(), [&](const auto& entry) {
     const Client& other = *entry.second;
-    return other.group != client.group && IsSameCommand(other.identity, client.identity) &&
-           *other.principal == *client.principal && policy::IsSettled(*other.group->memory.benefit);
+    return other.group != client.group && policy::IsSettled(*other.group->memory.benefit) &&
+           IsSame(program, {other.identity, other.principal, other.claim});
   });
   if (found != clients.rend()) return {found->second->group->memory.benefit->settled, found->second->identity.pid};
-  const PastClient* const past = scheduler_.Records().Past().FindSame(client);
+  const PastClient* const past = scheduler_.Records().Past().FindSame(program);
   if (past == nullptr) return {policy::BenefitMemory::Mode::kHeld, 0};
   return {past->others_mode, past->identity.pid};
 }

@@ -202,8 +202,7 @@ class Core {
   void OnConfigured(std::function<void(std::uint64_t client)> action) { on_configured_ = std::move(action); }
 
  private:
-  // What holding others was found to be good for with another process of the client's command and principal, and that
-  // one's pid; kHeld: nothing is known.
+  // What was learnt of another process of the client's program, and that one's pid; kHeld: nothing is known.
   std::pair<policy::BenefitMemory::Mode, std::uint64_t> AnswerOfSame(const Client& client) const;
   // Puts config_.policy into force.
   void ApplyPolicy();

@@ -192,13 +192,15 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
 void Arbiter::WatchTurns(std::uint32_t group) {
   GroupView& view = groups_[group];
   if (view.blocked != Why::kOpen) return;
+  const auto tenants = roster_.TenantsOf(group);
+  const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
+    return devices_[state_->tenants[i].device].awaited_by != kNobody;
+  });
+  if (!is_awaited) return;
   const GroupMemory& memory = decision_->memory[group];
-  for (const std::uint32_t i : roster_.TenantsOf(group)) {
-    if (devices_[state_->tenants[i].device].awaited_by == kNobody) continue;
-    const bool ends_launches = EndsLaunches(group);
-    view.is_ending = ends_launches && turns_.IsEnding(memory);
-    turns_.NoteAwaited(memory, ends_launches, decision_->next_decision_ns);
-  }
+  const bool ends_launches = EndsLaunches(group);
+  view.is_ending = ends_launches && turns_.IsEnding(memory);
+  turns_.NoteAwaited(memory, ends_launches, decision_->next_decision_ns);
 }
 
 // Several that have their turn together do so in the driver's own slices.

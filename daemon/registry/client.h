@@ -99,11 +99,6 @@ struct ClientIdentity {
   ProcessKey key;
 };
 
-// The same command line of the same program. Only the user's own word for what it does.
-inline bool IsSameCommand(const ClientIdentity& one, const ClientIdentity& other) {
-  return !one.command.empty() && one.command == other.command && one.exe == other.exe;
-}
-
 // Limits the events and log lines about a client that keeps missing deadlines; all misses are counted.
 inline constexpr double kLateLinesPerSecond = 2;
 inline constexpr double kLateLinesBurst = 20;

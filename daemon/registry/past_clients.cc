@@ -30,9 +30,9 @@ const PastClient* PastClients::Find(std::uint64_t pid) const {
   return found == clients_.end() ? nullptr : &*found;
 }
 
-const PastClient* PastClients::FindSame(const Client& client) const {
-  const auto found = std::find_if(clients_.begin(), clients_.end(), [&client](const PastClient& past) {
-    return IsSameCommand(past.identity, client.identity) && *past.principal == *client.principal;
+const PastClient* PastClients::FindSame(const Program& program) const {
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&program](const PastClient& past) {
+    return IsSame(program, {past.identity, past.principal, past.effective.claim});
   });
   return found == clients_.end() ? nullptr : &*found;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/registry/registry.h"
+#include "daemon/registry/same_program.h"
 
 namespace xschedd {
 
@@ -36,8 +37,8 @@ class PastClients {
   void Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns);
   // The most recent one with this pid; null: none is remembered.
   const PastClient* Find(std::uint64_t pid) const;
-  // The most recent one with the client's command and principal; null: none is remembered.
-  const PastClient* FindSame(const Client& client) const;
+  // The most recent one of the same program; null: none is remembered.
+  const PastClient* FindSame(const Program& program) const;
 
  private:
   std::deque<PastClient> clients_;  // the most recent one first

@@ -50,11 +50,16 @@ bool KeepsTurn(const State& state, const Decision& decision, const Tenant& tenan
          tenant.idle_since_ns + 2 * kNsPerUs * state.settings.linger_us > now;
 }
 
+bool HasLongLaunches(const GroupMemory& memory) {
+  return memory.launched != 0 && memory.ran_ns >= memory.launched * kNsPerMs;
+}
+
 // Its group may launch nothing more in its turn, whose last part this is, in which what it has in flight ends.
 bool IsEnding(const State& state, const Decision& decision, std::size_t index, std::uint64_t now) {
   const GroupMemory& memory = decision.memory[state.tenants[index].group];
   const std::uint64_t least_ns = state.settings.turn_ms * kNsPerMs / 8;  // it went early, and shares halve turns
-  return memory.turn_since_ns != 0 && decision.gates[index].why == Why::kTurn && now >= memory.turn_since_ns + least_ns;
+  return HasLongLaunches(memory) && memory.turn_since_ns != 0 && decision.gates[index].why == Why::kTurn &&
+         now >= memory.turn_since_ns + least_ns;
 }
 
 std::uint64_t IdleSince(const State& state, std::uint32_t group) {
@@ -67,7 +72,8 @@ std::uint64_t IdleSince(const State& state, std::uint32_t group) {
 // Another group there pauses in its turn, and has not done so for as long as this one's work in flight may take.
 bool MayNotBorrow(const State& state, const Decision& decision, std::size_t index, std::uint64_t now) {
   const Tenant& own = state.tenants[index];
-  if (decision.gates[index].why != Why::kTurn || decision.memory[own.group].turn_since_ns != 0) return false;
+  const GroupMemory& memory = decision.memory[own.group];
+  if (decision.gates[index].why != Why::kTurn || memory.turn_since_ns != 0 || !HasLongLaunches(memory)) return false;
   return std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& other) {
     return other.device == own.device && other.group != own.group && !IsBusy(state, other.group) &&
            decision.memory[other.group].turn_since_ns != 0 &&

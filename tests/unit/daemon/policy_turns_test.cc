@@ -179,12 +179,43 @@ TEST_CASE("turns: long launches end in the last part of a turn") {
     }
     CHECK(Letters(world.At(kNow + turn)) == "oHo");
   }
+  world.state.groups[1].memory = {};
+  world.state.groups[2].memory = {};
+  const auto becomes = [&](std::size_t tenant, bool busy, std::uint64_t now) {
+    world.state.tenants[tenant].busy = busy;
+    (busy ? world.state.tenants[tenant].busy_since_ns : world.state.tenants[tenant].idle_since_ns) = now;
+  };
   SECTION("not if nobody waits") {
-    world.state.groups[1].memory = {};
-    world.state.tenants[2].busy = false;
+    becomes(2, false, kNow);
     world.At(kNow);
     launches(4, 20'000);
     CHECK(Letters(world.At(kNow + turn - 10 * kNsPerMs)) == "ooH");
+  }
+  SECTION("all have ended as soon as it is idle then") {
+    world.At(kNow);
+    launches(4, 20'000);
+    CHECK(Letters(world.At(kNow + turn - 25 * kNsPerMs)) == "oHH");
+    becomes(1, false, kNow + turn - 20 * kNsPerMs);
+    CHECK(Letters(world.At(kNow + turn - 20 * kNsPerMs)) == "oHo");
+    becomes(1, true, kNow + turn - 19 * kNsPerMs);
+    CHECK(Letters(world.At(kNow + turn - 19 * kNsPerMs)) == "oHo");
+  }
+  SECTION("another's pause is too short for them") {
+    world.state.settings.linger_us = 200;
+    world.At(kNow);
+    launches(4, 20'000);
+    world.At(kNow + turn - 1);
+    CHECK(Letters(world.At(kNow + turn)) == "oHo");
+    const std::uint64_t idle = kNow + turn + kNsPerMs;
+    becomes(2, false, idle);
+    const Decision kept = world.At(idle + kNsPerMs);
+    CHECK(Letters(kept) == "oHo");
+    CHECK(kept.gates[1].why == Why::kTurn);
+    CHECK(kept.gates[1].held_for == 300);
+    CHECK(kept.next_decision_ns == idle + 30 * kNsPerMs);
+    CHECK(Letters(world.At(idle + 30 * kNsPerMs)) == "ooH");
+    becomes(2, true, idle + 31 * kNsPerMs);
+    CHECK(Letters(world.At(idle + 31 * kNsPerMs)) == "oHo");
   }
 }
 
