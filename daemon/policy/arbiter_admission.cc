@@ -199,7 +199,7 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   if (!is_awaited) return;
   const GroupMemory& memory = decision_->memory[group];
   const bool ends_launches = EndsLaunches(group);
-  view.is_ending = ends_launches && turns_.IsEnding(memory);
+  view.is_ending = ends_launches && turns_.IsEnding(memory, IdleSince(group));
   turns_.NoteAwaited(memory, ends_launches, decision_->next_decision_ns);
 }
 

@@ -1,18 +1,31 @@
 #include "daemon/policy/turns.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xschedd::policy {
 
-// A turn that ended while its group was idle counts as used until then, also if the group has work again by now. One
-// that becomes idle in the last part has nothing in flight any more.
+void Turns::NoteBurst(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) {
+  const std::uint64_t before_ns = std::exchange(memory.burst_since_ns, busy_since_ns == kNever ? 0 : busy_since_ns);
+  if (before_ns == memory.burst_since_ns || before_ns == 0) return;
+  const std::uint64_t from_ns = std::max(before_ns, memory.turn_since_ns);
+  if (idle_since_ns > from_ns) memory.burst_ns = idle_since_ns - from_ns;
+}
+
+// A turn that ended while its group was idle counts as used until then, also if the group has work again by now.
 void Turns::Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const {
-  const std::uint64_t ending_ns = EndingNs(memory);
-  const bool has_ended = ending_ns != 0 && idle_since_ns + ending_ns >= EndOf(memory);
-  if (now_ns_ < EndOf(memory) && !has_ended) return;
+  if (!IsOver(memory, busy_since_ns, idle_since_ns)) return;
   const bool was_busy = busy_since_ns < EndOf(memory);
   memory.last_turn_ns = was_busy ? now_ns_ : std::max(idle_since_ns, memory.turn_since_ns);
   memory.turn_since_ns = memory.early_ns = 0;
+}
+
+bool Turns::IsOver(const GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const {
+  if (now_ns_ >= EndOf(memory)) return true;
+  const std::uint64_t ending_ns = EndingNs(memory);
+  if (ending_ns == 0 || idle_since_ns + ending_ns < EndOf(memory)) return false;
+  const bool fits = std::min(busy_since_ns, now_ns_) + memory.burst_ns - memory.burst_ns / 8 <= EndOf(memory);
+  return memory.burst_ns == 0 || !fits;
 }
 
 std::uint64_t Turns::EarlyNs(const GroupMemory& memory, std::uint32_t equals) const {

@@ -12,7 +12,8 @@
 // What is in flight when a gate shuts runs on. Kernels of many milliseconds would then take turns with the next
 // group's, in short time slices: on an H200 that group had a fourth of its part (docs/results/h200-levers-e82226ac.md).
 // So a group with such launches may launch nothing in the last part of its turn, in which those in flight end, if
-// another waits. Not if it has several devices.
+// another waits. Once it is idle they have ended; then its turn is over, unless as much work as before that fits into
+// the rest, but for an eighth. Not if it has several devices.
 //
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
@@ -35,8 +36,10 @@ class Turns {
   Turns(std::uint32_t turn_ms, bool anybody_shares, std::uint64_t now_ns)
       : turn_ns_(turn_ms * kNsPerMs / (anybody_shares ? 2 : 1)), now_ns_(now_ns) {}
 
-  // Before groups are ordered: ends the group's turn if it is over. `busy_since_ns`: since when the group has work;
-  // kNever: it has none. `idle_since_ns`: when it last became idle.
+  // Before groups are ordered. `busy_since_ns`: since when the group has work; kNever: it has none. `idle_since_ns`:
+  // when it last became idle.
+  static void NoteBurst(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns);
+  // Ends the group's turn if it is over.
   void Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const;
 
   static constexpr std::uint64_t kEarlyAfterNs = 5 * kNsPerMs;
@@ -63,9 +66,12 @@ class Turns {
   static void CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint64_t ran_ns);
   // How long its launches in flight take, if that is long; half of its turn at most. Else 0.
   std::uint64_t EndingNs(const GroupMemory& memory) const;
-  // It has its turn, and all that it may still do in it is to end what is in flight.
-  bool IsEnding(const GroupMemory& memory) const {
-    return memory.turn_since_ns != 0 && now_ns_ + EndingNs(memory) >= EndOf(memory) && now_ns_ < EndOf(memory);
+  // It has its turn, and all that it may still do in it is to end what is in flight. If it has been idle in this last
+  // part, nothing is: then it may go on until the turn is over.
+  bool IsEnding(const GroupMemory& memory, std::uint64_t idle_since_ns) const {
+    const std::uint64_t last_part_ns = EndOf(memory) - EndingNs(memory);
+    return memory.turn_since_ns != 0 && now_ns_ >= last_part_ns && now_ns_ < EndOf(memory) &&
+           idle_since_ns < last_part_ns;
   }
 
   void NoteOpen(GroupMemory& memory) const;
@@ -81,6 +87,7 @@ class Turns {
   static constexpr std::uint64_t kRecentLaunchesNs = kNsPerS / 2;
   // What counts of the time for which it went early.
   std::uint64_t EarlyNs(const GroupMemory& memory, std::uint32_t equals) const;
+  bool IsOver(const GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const;
   // By how much its turn is shorter.
   std::uint64_t OffNextTurn(const GroupMemory& memory) const { return std::min(turn_ns_ / 2, memory.early_ns); }
   std::uint64_t LengthOf(const GroupMemory& memory) const { return turn_ns_ - OffNextTurn(memory); }

@@ -316,6 +316,8 @@ struct GroupMemory {
   std::uint64_t had_device_ns = 0;     // when it last gave way after it went early or had a turn lent
   std::uint64_t ran_ns = 0;            // GPU time of its recent launches (turns.h)
   std::uint64_t launched = 0;          // how many these were
+  std::uint64_t burst_since_ns = 0;    // since when it has work; 0: it has none
+  std::uint64_t burst_ns = 0;          // for how long it had some in its turn, the last time; 0: unknown
   std::array<std::uint64_t, 2> turn_launches = {};  // in its turns in the blocks of the present pair (filling.h)
   std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
   std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none

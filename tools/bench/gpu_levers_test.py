@@ -219,7 +219,7 @@ class Levers(unittest.TestCase):
         self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
         self.assertEqual(result["alone"]["kept"], {})
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
-        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
+        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | loop 100.0 | – | – | – |", lines)
 
     def test_the_daemon_learns_until_it_has_an_answer_for_each(self) -> None:
         def seconds(first_settled: int, searches_until: int = 0) -> float:
@@ -246,7 +246,7 @@ class Levers(unittest.TestCase):
         self.assertAlmostEqual(result["xschedd"]["kept_of_same"]["loop"], 0.9)
         self.assertNotIn("kept_of_same", result["native"])
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}, "learnt_s": 24.0}})
-        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 %; learnt in 24 s |"), lines[-3])
+        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | loop 45.0 | 90.0 % | – | –; held 25 %, free 75 %; learnt in 24 s |"), lines[-3])
         self.assertIn("others of the same processes at equal priorities 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
             {**result, "held": result["native"]}, lever_goals.AS_HELD))
 
@@ -261,8 +261,8 @@ class Levers(unittest.TestCase):
         lines = report.levers({"levers mps chat-jax": {**result, "decided": {}}})
         # The pool is 10 and 20, its median 10, its p99 20: 14/11 and 24/21.
         self.assertIn("| mps chat-jax | native | 14.00 | 14.00 | 0.67 | 0.67 | 10.00 | 4.00 | 4.00 | 1.27 | 1.14 "
-                      "| 100.0 % | 100.0 % | – | – | – |", lines)
-        self.assertEqual({line.count("|") for line in lines[:4]}, {17})
+                      "| 100.0 % | 100.0 % | loop 100.0 | – | – | – |", lines)
+        self.assertEqual({line.count("|") for line in lines[:4]}, {18})
         self.assertIn("launch calls", lines[-1])
         self.assertEqual(report.levers({"pairs mps bert": {}}), [])
 

@@ -56,6 +56,7 @@ TEST_CASE("turns: an equal part for each of several that pause") {
       {"long pauses, as for copies", {Stepping(100, 100, 10'000), loop}},
       {"five", {Stepping(300, 30, 1'500), loop, Stepping(100, 100, 2'000), Stepping(330, 4, 40), loop}},
       {"long kernels, and a training", {Stepping(20'000, 2, 100), Stepping(300, 30, 1'500), loop}, 0.85},
+      {"one long kernel at a time", {Stepping(30'000, 1, 100), loop, loop}},
       {"long kernels one after the other", {Stepping(20'000, 0, 0), Stepping(300, 30, 1'500), loop}},
       {"below one that works for a third of the time",
        {Stepping(300, 30, 1'500), loop},
@@ -199,6 +200,22 @@ TEST_CASE("turns: long launches end in the last part of a turn") {
     CHECK(Letters(world.At(kNow + turn - 20 * kNsPerMs)) == "oHo");
     becomes(1, true, kNow + turn - 19 * kNsPerMs);
     CHECK(Letters(world.At(kNow + turn - 19 * kNsPerMs)) == "oHo");
+  }
+  SECTION("or it goes on, if as much work as before fits into the rest") {
+    world.state.settings.linger_us = 200;
+    world.At(kNow);
+    launches(4, 20'000);
+    world.At(kNow + kNsPerMs);
+    becomes(1, false, kNow + 50 * kNsPerMs);
+    world.At(kNow + 50 * kNsPerMs);
+    becomes(1, true, kNow + 51 * kNsPerMs);
+    CHECK(Letters(world.At(kNow + 51 * kNsPerMs)) == "ooH");
+    becomes(1, false, kNow + 75 * kNsPerMs);
+    CHECK(Letters(world.At(kNow + 75 * kNsPerMs)) == "ooH");
+    becomes(1, true, kNow + 76 * kNsPerMs);
+    CHECK(Letters(world.At(kNow + 76 * kNsPerMs)) == "ooH");
+    CHECK(Letters(world.At(kNow + turn - 1)) == "ooH");
+    CHECK(Letters(world.At(kNow + turn)) == "oHo");
   }
   SECTION("another's pause is too short for them") {
     world.state.settings.linger_us = 200;

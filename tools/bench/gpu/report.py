@@ -153,10 +153,10 @@ def percent_of(values: List[float]) -> str:
 
 def levers(results: Dict[str, dict]) -> List[str]:
     """Latencies in ms, and as multiples of those alone; the host's own work and its waits, and the multiples at one host
-    speed; what the loops kept of their native rates, on average and at least; and which mode the daemon found best for those
+    speed; what the loops kept of their native rates, on average, at least and each; and which mode the daemon found best for those
     below the important program, where it decides."""
     lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | host's own p50 ms | wait p50 | p99 | at one host speed, of alone p50 | p99 | "
-             "others keep | the least | of the same processes' | others' p50 / p99 | they are |", "|---" * 16 + "|"]
+             "others keep | the least | each | of the same processes' | others' p50 / p99 | they are |", "|---" * 17 + "|"]
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
@@ -165,6 +165,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
             if way in figures.NOT_WAYS:
                 continue
             high, kept = part["high"], list(part["kept"].values())
+            each_of = ", ".join(f"{other} {100 * one:.1f}" for other, one in part["kept"].items())
             apart = ["–"] * 5
             if "same_host" in high:
                 apart = [f"{value:.2f}" for value in (
@@ -172,7 +173,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
                     *(high["same_host"][key] / alone["same_host"][key] for key in LATENCIES))]
             lines.append(row(name[len("levers "):], way, [
                 *(f"{high[key]:.2f}" for key in LATENCIES), *(f"{high[key] / alone[key]:.2f}" for key in LATENCIES), *apart,
-                *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
+                *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %", each_of) if kept else "–––"),
                 percent_of(list(part.get("kept_of_same", {}).values())),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
                 pulled(result["decided"]) + during(result) if way == figures.DECIDED else "–"]))
