@@ -86,6 +86,8 @@ Client& Core::AddClient(NewClient fresh) {
 
 void Core::SetCommand(Client& client, std::string command) {
   client.identity.command = std::move(command);
+  // It has an answer, or what it had itself before it connected again.
+  if (client.group->memory.benefit->settled != policy::BenefitMemory::Mode::kHeld) return;
   const auto [answer, pid] = AnswerOfSame(client);
   if (answer == policy::BenefitMemory::Mode::kHeld || !policy::Recall(client.group->memory.benefit, answer)) return;
   journal_.Recalled(client, answer, pid);

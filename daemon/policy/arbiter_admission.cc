@@ -112,8 +112,9 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
 // The lender may be back at any moment, and then waits for what this group has in flight. So that may take no longer
 // than the pause has lasted.
 void Arbiter::WaitToBorrow(std::uint32_t group) {
-  if (!EndsLaunches(group) || decision_->memory[group].turn_since_ns != 0) return;
-  const DeviceView& device = devices_[OnlyDeviceOf(group)];
+  if (decision_->memory[group].turn_since_ns != 0 || !EndsLaunches(group)) return;
+  const std::uint32_t only = OnlyDeviceOf(group);
+  const DeviceView& device = devices_[only];
   const bool is_lent = device.lender != kNobody && groups_[device.lender].rank == groups_[group].rank;
   if (!is_lent || !TakesTurns(roster_.TenantsOf(group).front())) return;
   const std::uint64_t from_ns = IdleSince(device.lender) + turns_.EndingNs(decision_->memory[group]);
@@ -121,7 +122,7 @@ void Arbiter::WaitToBorrow(std::uint32_t group) {
   DecideAgainAt(from_ns);
   GroupView& view = groups_[group];
   view.blocked = Why::kTurn;
-  view.blocked_for = FirstClientOf(device.lender, OnlyDeviceOf(group));
+  view.blocked_for = FirstClientOf(device.lender, only);
 }
 
 // Turns on several devices end at different times. Until the group has all its devices, later groups run here without a

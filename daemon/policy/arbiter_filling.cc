@@ -18,12 +18,16 @@ std::uint32_t Arbiter::OnlyDeviceOf(std::uint32_t group) const {
   return is_only ? first : kNobody;
 }
 
+// Only where groups take turns: a decision visits hundreds of groups. A group on several devices ends no launches.
 void Arbiter::CountLaunches(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
   next.turn_launches = before.turn_launches;
   next.launched = before.launched;
   next.ran_ns = before.ran_ns;
+  const std::uint32_t only = OnlyDeviceOf(group);
+  if (only == kNobody || devices_[only].usual_limit == 0) return;
+  Turns::NoteBurst(next, BusySince(group), IdleSince(group));
   std::uint64_t launched = 0;
   std::uint64_t ran_ns = 0;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
@@ -31,10 +35,7 @@ void Arbiter::CountLaunches(std::uint32_t group) {
     ran_ns += state_->tenants[i].ran_ns;
   }
   Turns::CountLaunches(next, launched, ran_ns);
-  if (before.turn_since_ns == 0) return;
-  const std::uint32_t only = OnlyDeviceOf(group);
-  if (only == kNobody || !devices_[only].counted) return;
-  next.turn_launches[*devices_[only].counted] += launched;
+  if (before.turn_since_ns != 0 && devices_[only].counted) next.turn_launches[*devices_[only].counted] += launched;
 }
 
 // How many groups have their turn at a time, on each device.

@@ -213,10 +213,7 @@ void Arbiter::Remember(std::uint32_t group) {
   next.burst_since_ns = before.burst_since_ns;
   next.burst_ns = before.burst_ns;
   CountLaunches(group);
-  const std::uint64_t busy_since_ns = BusySince(group);
-  const std::uint64_t idle_since_ns = IdleSince(group);
-  Turns::NoteBurst(next, busy_since_ns, idle_since_ns);
-  if (next.turn_since_ns != 0) turns_.Expire(next, busy_since_ns, idle_since_ns);
+  if (next.turn_since_ns != 0) turns_.Expire(next, BusySince(group), IdleSince(group));
   next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
   // What an untracked one does is unknown until it has been tracked by one decision.
   if (view.busy || next.tracked_since_ns == now_ns_) {

@@ -22,8 +22,8 @@ void Turns::Expire(GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64
 
 bool Turns::IsOver(const GroupMemory& memory, std::uint64_t busy_since_ns, std::uint64_t idle_since_ns) const {
   if (now_ns_ >= EndOf(memory)) return true;
-  const std::uint64_t ending_ns = EndingNs(memory);
-  if (ending_ns == 0 || idle_since_ns + ending_ns < EndOf(memory)) return false;
+  const std::uint64_t last_part_ns = LastPartOf(memory);
+  if (last_part_ns == EndOf(memory) || idle_since_ns < last_part_ns) return false;
   const bool fits = std::min(busy_since_ns, now_ns_) + memory.burst_ns - memory.burst_ns / 8 <= EndOf(memory);
   return memory.burst_ns == 0 || !fits;
 }
@@ -81,7 +81,7 @@ void Turns::NoteReturned(GroupMemory& memory) const {
 
 void Turns::NoteAwaited(const GroupMemory& memory, bool ends_launches, std::uint64_t& next_decision_ns) const {
   if (memory.turn_since_ns == 0) return;
-  const std::uint64_t last_ns = EndOf(memory) - (ends_launches ? EndingNs(memory) : 0);
+  const std::uint64_t last_ns = ends_launches ? LastPartOf(memory) : EndOf(memory);
   const std::uint64_t next_ns = last_ns > now_ns_ ? last_ns : EndOf(memory);
   next_decision_ns = std::min(next_decision_ns, std::max(next_ns, now_ns_ + 1));
 }

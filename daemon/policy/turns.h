@@ -69,7 +69,7 @@ class Turns {
   // It has its turn, and all that it may still do in it is to end what is in flight. If it has been idle in this last
   // part, nothing is: then it may go on until the turn is over.
   bool IsEnding(const GroupMemory& memory, std::uint64_t idle_since_ns) const {
-    const std::uint64_t last_part_ns = EndOf(memory) - EndingNs(memory);
+    const std::uint64_t last_part_ns = LastPartOf(memory);
     return memory.turn_since_ns != 0 && now_ns_ >= last_part_ns && now_ns_ < EndOf(memory) &&
            idle_since_ns < last_part_ns;
   }
@@ -92,6 +92,8 @@ class Turns {
   std::uint64_t OffNextTurn(const GroupMemory& memory) const { return std::min(turn_ns_ / 2, memory.early_ns); }
   std::uint64_t LengthOf(const GroupMemory& memory) const { return turn_ns_ - OffNextTurn(memory); }
   std::uint64_t EndOf(const GroupMemory& memory) const { return memory.turn_since_ns + LengthOf(memory); }
+  // When the part begins in which its launches end; EndOf: there is none.
+  std::uint64_t LastPartOf(const GroupMemory& memory) const { return EndOf(memory) - EndingNs(memory); }
 
   std::uint64_t turn_ns_;
   std::uint64_t now_ns_;

@@ -57,7 +57,9 @@ class Scenarios(unittest.TestCase):
             between = [scenarios.PROGRAMS[each.program] for each in scenario.middle]
             self.assertTrue(all(high.priority > each.priority for each in below), scenario.name)
             self.assertTrue(all(high.priority >= each.priority for each in between), scenario.name)
-            self.assertTrue(all(each.priority >= other.priority for each in between for other in below), scenario.name)
+            self.assertTrue(all(each.priority > other.priority for each in between for other in below), scenario.name)
+            equals = [scenarios.PROGRAMS[each.program] for each in scenario.equals]
+            self.assertTrue(all(each.priority == other.priority for each in equals for other in below), scenario.name)
             self.assertTrue(all(each.kind in ("loop", "train", "language", "stranger") for each in below), scenario.name)
 
     def test_two_at_a_time_of_those_that_come_and_go(self) -> None:

@@ -122,6 +122,21 @@ TEST_CASE("another process of a program begins with what was learnt of the first
     core.RemoveClient(first.id, "done");
     CHECK(answer_of(add("python3 serve.py", 1001)) == Mode::kHeld);
   }
+  SECTION("nor if it had an answer itself before it connected again") {
+    const auto again = [&]() -> Client& {
+      NewClient fresh = Make(50);
+      fresh.identity.exe = "/usr/bin/python3";
+      fresh.identity.key.start_ticks = 5;
+      return core.AddClient(std::move(fresh));
+    };
+    Client& own = again();
+    REQUIRE(core.AttachDevice(own, {0, "0000:c1:00.0", "GPU", "amd", 304, {}}));
+    own.group->memory.benefit.Use().settled = Mode::kBeside;
+    core.RemoveClient(own.id, "disabled");
+    Client& back = again();
+    core.SetCommand(back, "python3 serve.py");
+    CHECK(answer_of(back) == Mode::kBeside);
+  }
   SECTION("nor if that is to hold others, which it does anyway") {
     known.settled = Mode::kHeld;
     const std::size_t events = core.Events().Remembered().size();

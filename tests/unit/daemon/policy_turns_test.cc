@@ -299,7 +299,7 @@ TEST_CASE("turns: who goes early, when, and what it costs") {
     CHECK(early.next_decision_ns == ms(30));
     CHECK(Letters(world.At(ms(30) - 1)) == "oHHo");
     CHECK(Letters(world.At(ms(30))) == "ooHH");
-    CHECK(Letters(world.At(ms(90))) == "ooHH");  // it has had the device since it came back
+    CHECK(Letters(world.At(ms(60))) == "ooHH");  // it has had the device since it came back
     CHECK(Letters(world.At(kNow + turn - 1)) == "ooHH");
     CHECK(Letters(world.At(kNow + turn)) == "oHoH");
     SECTION("and its own turn is shorter by that") {
@@ -363,10 +363,10 @@ TEST_CASE("turns: who goes early, when, and what it costs") {
     CHECK(Letters(world.At(ms(9))) == "oooH");
     becomes(3, true, ms(10));
     CHECK(Letters(world.At(ms(10))) == "ooHo");
-    CHECK(Letters(world.At(ms(60))) == "oooH");
+    CHECK(Letters(world.At(ms(30))) == "oooH");
     world.state.settings.max_concurrent = 3;
-    CHECK(Letters(world.At(ms(61))) == "oooo");
-    CHECK(Letters(world.At(ms(80))) == "oooo");
+    CHECK(Letters(world.At(ms(31))) == "oooo");
+    CHECK(Letters(world.At(ms(50))) == "oooo");
   }
   SECTION("not before more important ones") {
     world.state.groups[3].priority = -5;

@@ -52,12 +52,13 @@ class Scenario:
     what: str
     high: Asked
     background: Tuple[str, ...]
-    middle: Tuple[Asked, ...] = ()  # others that answer requests
+    middle: Tuple[Asked, ...] = ()
+    equals: Tuple[Asked, ...] = ()  # programs that answer requests, as important as the background
     shifts: bool = False  # the background programs come and go, at most two at a time
 
     @property
     def asked(self) -> Tuple[Asked, ...]:
-        return (self.high, *self.middle)
+        return (self.high, *self.middle, *self.equals)
 
     @property
     def spans(self) -> Dict[str, Tuple[float, float]]:
@@ -125,7 +126,7 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("shifting", "BERT-base, batch 1, beside five kinds of programs that come and go, two at a time", Asked("bert"),
              ("networks", "cupy", "bert64", "long", "jax"), shifts=True),
     Scenario("notebook", "the graph of ResNet-18 beside a training and CuPy, and a BERT that seldom answers, as a notebook does",
-             Asked("graph"), ("train0", "cupy"), (Asked("notebook", Load(5, "poisson")),)),
+             Asked("graph"), ("train0", "cupy"), equals=(Asked("notebook", Load(5, "poisson")),)),
     Scenario("kinds", "the graph of ResNet-18 beside long kernels, tiny ones, copies, graph networks and CuPy at once", Asked("graph"),
              ("long", "tiny", "copies", "networks", "cupy")),
     Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
