@@ -77,7 +77,9 @@ class Node:
         self.config.write_text(text + (f"\n[daemon]\nlease_ms = {lease_ms}\n" if lease_ms else ""))
 
     def start_daemon(self, *arguments, config="", lease_ms=LONG_LEASE_MS, before=()):
-        """`config`, `lease_ms`: as in configure(). `before`: a command that runs it."""
+        """`config`, `lease_ms`: as in configure(). `before`: a command that runs it. Only where no other runs: that one
+        would answer for it."""
+        assert self.daemon is None or self.daemon.poll() is not None, "the daemon runs already"
         self.configure(config, lease_ms)
         log = open(self.dir / "daemon.log", "ab")
         self.daemon = subprocess.Popen(

@@ -168,12 +168,9 @@ class GpuTime(harness.NodeTest):
     def test_smaller_share_of_graphs(self):
         self.share_of_graphs(100, 300)
 
-
     def test_a_launch_before_the_daemons_first_answer(self):
         """A client's first launch comes before the daemon's first answer."""
         node = self.node
-        node.start_daemon()
-
         anchors = []
 
         def first_launches():
