@@ -98,9 +98,9 @@ inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
 // With kTracked, not held: open although a more important client is busy (the guard's turn). A client that does not
 // know this flag merely has a wider window. The flags from here on are not part of any version's layout.
 inline constexpr std::uint32_t kGuarded = 1u << 2;
-// With kTracked, not held: it must report soon that it is idle. Another client is held until then, or the daemon
-// compares its times. A client that does not know this flag always reports at once; under a daemon that does not, the
-// report may come 1.5 ms late.
+// With kTracked: it must report soon that it is idle, or, held, that its launches have ended. Another client is held
+// until then, or the daemon compares its times. A client that does not know this flag always reports at once; under a
+// daemon that does not, the report may come 1.5 ms late.
 inline constexpr std::uint32_t kAwaited = 1u << 3;
 // With kTracked, not held: the client reports kWaits, too. A client that does not know this flag never does, and then
 // no other client is held only while it waits.

@@ -116,16 +116,19 @@ struct LedgerSnapshot {
   std::uint64_t passthrough = 0;
 };
 
-// One counter of a ledger, for code that polls many of them. Read returns a copy; the memory itself is never exposed.
-class LedgerCounter {
+// One value of a ledger, for code that polls many of them. Read returns a copy; the memory itself is never exposed.
+template <typename Value>
+class LedgerValue {
  public:
-  explicit LedgerCounter(const abi::Counter& counter) : counter_(&counter) {}
+  explicit LedgerValue(const std::atomic<Value>& value) : value_(&value) {}
   // relaxed: no other data depends on it.
-  std::uint64_t Read() const { return counter_->load(std::memory_order_relaxed); }
+  Value Read() const { return value_->load(std::memory_order_relaxed); }
 
  private:
-  const abi::Counter* counter_;
+  const std::atomic<Value>* value_;
 };
+using LedgerCounter = LedgerValue<std::uint64_t>;
+using LedgerWord = LedgerValue<std::uint32_t>;
 
 // Returns copies, never addresses: what a caller checks is what it uses, whatever the client writes meanwhile. Each
 // function loads each value once.
@@ -151,6 +154,7 @@ class LedgerReader {
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
   LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }
   LedgerCounter LaunchCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].submitted); }
+  LedgerWord InFlight(std::uint32_t slot) const { return LedgerWord(ledger_->devices[slot].in_flight); }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
   // A live client changes it while it is busy; constant in versions without it.
   std::uint64_t Renewals() const;

@@ -237,11 +237,14 @@ class Arbiter {
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
   void WaitToBorrow(std::uint32_t group);
+  void Pass(std::uint32_t group);
+  void AwaitReturn(std::uint32_t group);
   void Reserve(std::uint32_t group);
   void Claim(std::uint32_t group);
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  void WatchInterrupted(std::uint32_t group);
   bool EndsLaunches(std::uint32_t group) const;
   bool IsObserved(std::uint32_t group) const;
   Benefit::Work WorkOf(std::uint32_t group) const;
@@ -357,6 +360,7 @@ class Arbiter {
   std::uint64_t IdleSince(std::uint32_t group) const;
   // Since when it has work; kNever: it has none.
   std::uint64_t BusySince(std::uint32_t group) const;
+  Turns::Work TurnWorkOf(std::uint32_t group) const;
   void DecideAgainAt(std::uint64_t time_ns) {
     decision_->next_decision_ns = std::min(decision_->next_decision_ns, time_ns);
   }

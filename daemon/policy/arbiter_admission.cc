@@ -107,6 +107,7 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
   }
   if (view.blocked == Why::kOpen) WaitToBorrow(group);
   if (view.blocked == Why::kTurn) Reserve(group);
+  if (view.blocked == Why::kOpen) Pass(group);
 }
 
 // The lender may be back at any moment, and then waits for what this group has in flight. So that may take no longer
@@ -123,6 +124,46 @@ void Arbiter::WaitToBorrow(std::uint32_t group) {
   GroupView& view = groups_[group];
   view.blocked = Why::kTurn;
   view.blocked_for = FirstClientOf(device.lender, only);
+}
+
+// To the next one that waits for this device, if that waits for nothing else; if none waits, one that pauses may be
+// back.
+void Arbiter::Pass(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  if (memory.turn_since_ns != 0 || groups_[group].is_early || memory.owed_ns <= 0 || !EndsLaunches(group)) return;
+  const std::uint32_t only = OnlyDeviceOf(group);
+  DeviceView& device = devices_[only];
+  const Turns::Work work = TurnWorkOf(group);
+  if (device.lender != kNobody || !turns_.Passes(memory, device.takes_turns.count, work)) return;
+  const auto waits_here = [&](const Place& place) {
+    const auto tenants = roster_.TenantsOf(place.group);
+    return place.rank == groups_[group].rank && std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+             return state_->tenants[i].busy && state_->tenants[i].device == only && TakesTurns(i);
+           });
+  };
+  const auto own = std::find_if(order_.begin(), order_.end(), [&](const Place& place) { return place.group == group; });
+  const auto next = std::find_if(own + 1, order_.end(), waits_here);
+  if (next == order_.end()) return AwaitReturn(group);
+  if (!EndsLaunches(next->group)) return;
+  turns_.NotePassed(memory, device.takes_turns.count, work);
+  device.awaited_by = device.awaited_by == kNobody ? group : device.awaited_by;
+  groups_[group].blocked = Why::kTurn;
+}
+
+void Arbiter::AwaitReturn(std::uint32_t group) {
+  const std::uint32_t only = OnlyDeviceOf(group);
+  const std::uint64_t pause_ns = turns_.EndingNs(decision_->memory[group]);
+  GroupView& view = groups_[group];
+  for (std::uint32_t other = 0; other < groups_.size(); ++other) {
+    const GroupView& its = groups_[other];
+    if (other == group || !its.tracked || its.busy || its.rank != view.rank || OnlyDeviceOf(other) != only) continue;
+    const std::uint64_t idle_since_ns = IdleSince(other);
+    if (idle_since_ns == 0 || idle_since_ns + pause_ns <= now_ns_ || !EndsLaunches(other)) continue;
+    DecideAgainAt(idle_since_ns + pause_ns);
+    const std::uint64_t client = FirstClientOf(other, only);
+    view.blocked_for = view.blocked == Why::kTurn ? std::min(view.blocked_for, client) : client;
+    view.blocked = Why::kTurn;
+  }
 }
 
 // Turns on several devices end at different times. Until the group has all its devices, later groups run here without a
@@ -160,7 +201,7 @@ void Arbiter::Claim(std::uint32_t group) {
     device.counted_group = group;
   }
   if (view.is_early) {
-    turns_.NoteEarly(decision_->memory[group], devices_[OnlyDeviceOf(group)].takes_turns.count);
+    turns_.NoteEarly(decision_->memory[group], devices_[OnlyDeviceOf(group)].takes_turns.count, TurnWorkOf(group));
     DecideAgainAt(turns_.EarlyUntil(decision_->memory[group]));
   } else if (takes_turn && !fills_in) {
     turns_.NoteOpen(decision_->memory[group]);
@@ -189,19 +230,38 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   device.claim_lingers = lingers;
 }
 
-// The end of an awaited turn needs a decision, and so does its last part.
+// The end of an awaited turn needs a decision, and so does its last part. One that has passed waits for whoever has the
+// turn now.
 void Arbiter::WatchTurns(std::uint32_t group) {
   GroupView& view = groups_[group];
-  if (view.blocked != Why::kOpen) return;
+  if (view.blocked == Why::kTurn && view.blocked_for == 0) view.blocked_for = devices_[OnlyDeviceOf(group)].turn_client;
+  GroupMemory& memory = decision_->memory[group];
+  turns_.NoteHeld(memory, view.blocked != Why::kOpen);
+  const bool ends_launches = EndsLaunches(group);
+  if (!ends_launches) memory.ending_since_ns = 0;
+  if (view.blocked != Why::kOpen) return WatchInterrupted(group);
   const auto tenants = roster_.TenantsOf(group);
   const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
     return devices_[state_->tenants[i].device].awaited_by != kNobody;
   });
-  if (!is_awaited) return;
-  const GroupMemory& memory = decision_->memory[group];
-  const bool ends_launches = EndsLaunches(group);
-  view.is_ending = ends_launches && turns_.IsEnding(memory, IdleSince(group));
-  turns_.NoteAwaited(memory, ends_launches, decision_->next_decision_ns);
+  if (!is_awaited) {
+    memory.ending_since_ns = 0;
+    return;
+  }
+  if (ends_launches) turns_.NoteEnding(memory);
+  const Turns::Work work = TurnWorkOf(group);
+  view.is_ending = turns_.IsEnding(memory, work);
+  turns_.NoteAwaited(memory, ends_launches, work, decision_->next_decision_ns);
+}
+
+// One that is held in its turn launches nothing. Where its equals are held for the same higher rank, none is known to
+// wait for the turn.
+void Arbiter::WatchInterrupted(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  if (memory.turn_since_ns == 0 || !EndsLaunches(group)) return;
+  if (devices_[OnlyDeviceOf(group)].takes_turns.count < 2) return;
+  turns_.NoteEnding(memory);
+  if (memory.ending_since_ns == 0) turns_.NoteAwaited(memory, true, TurnWorkOf(group), decision_->next_decision_ns);
 }
 
 // Several that have their turn together do so in the driver's own slices.

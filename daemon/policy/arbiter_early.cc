@@ -46,12 +46,13 @@ bool Arbiter::IsTaken(const DeviceView& device, const Rank& rank) {
   return device.limit != 0 && device.in_turn.rank == rank && device.in_turn.count >= device.limit;
 }
 
-// Of a group that went early at the last decision.
+// Of a group that went early at the last decision. Also if the turn that it interrupted is over: the next one begins
+// after it.
 bool Arbiter::GoesOn(std::uint32_t group) const {
   const GroupView& view = groups_[group];
   const std::uint32_t only = OnlyDeviceOf(group);
   if (only == kNobody || !view.tracked || !(view.busy || view.keeps_turn)) return false;
-  return IsTaken(devices_[only], view.rank) && TakesTurns(roster_.TenantsOf(group).front()) &&
+  return devices_[only].limit != 0 && TakesTurns(roster_.TenantsOf(group).front()) &&
          turns_.EarlyUntil(decision_->memory[group]) > now_ns_;
 }
 
@@ -65,16 +66,15 @@ void Arbiter::AskEarly(std::uint32_t group) {
   if (only == kNobody || !IsTaken(devices_[only], view.rank)) return;
   DeviceView& device = devices_[only];
   const auto tenants = roster_.TenantsOf(group);
-  const std::uint64_t idle_since_ns = IdleSince(group);
-  const std::uint64_t busy_since_ns = BusySince(group);
-  if (idle_since_ns == 0 || !TakesTurns(tenants.front()) ||
-      !turns_.MayGoEarly(memory, device.takes_turns.count, idle_since_ns, busy_since_ns))
+  const Turns::Work work = TurnWorkOf(group);
+  if (work.idle_since_ns == 0 || !TakesTurns(tenants.front()) ||
+      !turns_.MayGoEarly(memory, device.takes_turns.count, work))
     return;
   const std::uint64_t from_ns = decision_->devices[only].early_ended_ns + Turns::kEarlyApartNs;
   if (now_ns_ < from_ns && decision_->devices[only].early_ended_ns != 0) return DecideAgainAt(from_ns);
   const auto comes_before = [&](std::uint32_t other) {
-    return decision_->memory[other].early_since_ns != 0 ||
-           std::tuple(BusySince(other), state_->groups[other].id) < std::tuple(busy_since_ns, state_->groups[group].id);
+    return decision_->memory[other].early_since_ns != 0 || std::tuple(BusySince(other), state_->groups[other].id) <
+                                                               std::tuple(work.busy_since_ns, state_->groups[group].id);
   };
   if (device.early_group == kNobody || !comes_before(device.early_group)) device.early_group = group;
 }

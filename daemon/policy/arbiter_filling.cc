@@ -27,7 +27,7 @@ void Arbiter::CountLaunches(std::uint32_t group) {
   next.ran_ns = before.ran_ns;
   const std::uint32_t only = OnlyDeviceOf(group);
   if (only == kNobody || devices_[only].usual_limit == 0) return;
-  Turns::NoteBurst(next, BusySince(group), IdleSince(group));
+  Turns::NoteBurst(next, TurnWorkOf(group));
   std::uint64_t launched = 0;
   std::uint64_t ran_ns = 0;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {

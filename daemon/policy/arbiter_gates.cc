@@ -84,7 +84,10 @@ void Arbiter::SetGate(std::uint32_t index, Gate& gate) const {
     if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
       return held(Why::kShare, share_.HeldFor(tenant.group));
     }
-    if (view.is_ending) return held(Why::kTurn, FirstClientOf(device.awaited_by, tenant.device));
+    if (view.is_ending) {
+      gate.awaited = true;
+      return held(Why::kTurn, FirstClientOf(device.awaited_by, tenant.device));
+    }
     if (IsFull(device) && TakesTurns(index) && !IsInTurnOn(tenant.group, tenant.device)) {
       return held(Why::kTurn, device.turn_client);
     }

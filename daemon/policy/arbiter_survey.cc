@@ -198,6 +198,17 @@ std::uint64_t Arbiter::BusySince(std::uint32_t group) const {
   return since_ns;
 }
 
+Turns::Work Arbiter::TurnWorkOf(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return {.busy_since_ns = BusySince(group),
+          .idle_since_ns = IdleSince(group),
+          .is_in_flight = std::any_of(tenants.begin(), tenants.end(),
+                                      [this](std::uint32_t i) { return state_->tenants[i].is_in_flight; }),
+          .is_cut = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
+            return state_->devices[state_->tenants[i].device].default_max_concurrent != 0;
+          })};
+}
+
 // Carries forward the memory that belongs to no policy.
 void Arbiter::Remember(std::uint32_t group) {
   GroupView& view = groups_[group];
@@ -209,11 +220,15 @@ void Arbiter::Remember(std::uint32_t group) {
   was_early_ = was_early_ || before.early_since_ns != 0;
   next.was_early = before.was_early;
   next.had_device_ns = before.had_device_ns;
-  next.early_ns = before.early_ns;
+  next.owed_ns = before.owed_ns;
+  next.turn_ran_ns = before.turn_ran_ns;
+  next.turn_held_ns = before.turn_held_ns;
+  next.held_since_ns = before.held_since_ns;
+  next.ending_since_ns = before.ending_since_ns;
   next.burst_since_ns = before.burst_since_ns;
   next.burst_ns = before.burst_ns;
   CountLaunches(group);
-  if (next.turn_since_ns != 0) turns_.Expire(next, BusySince(group), IdleSince(group));
+  if (next.turn_since_ns != 0) turns_.Expire(next, TurnWorkOf(group));
   next.tracked_since_ns = before.tracked_since_ns != 0 ? before.tracked_since_ns : now_ns_;
   // What an untracked one does is unknown until it has been tracked by one decision.
   if (view.busy || next.tracked_since_ns == now_ns_) {

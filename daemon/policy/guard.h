@@ -7,7 +7,8 @@
 //     group takes the others. So each of n groups on connected devices has its turn within n + 1 seconds.
 //   - A group that becomes idle leaves the rest of its slot to the next.
 //   - Time open in slots and otherwise adds up; a group that had a turn's length begins a new wait when it is held
-//     again. Openings too short to be of use (kUsefulNs) do not count.
+//     again, and so does one that lets another have its turn (turns.h). Openings too short to be of use (kUsefulNs) do
+//     not count.
 // Thread rule: pure but for scratch memory; one user per object.
 #pragma once
 

@@ -311,8 +311,12 @@ struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // when its turn began; 0: it has none (turns.h)
   std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
   std::uint64_t early_since_ns = 0;    // since when it goes early; 0: it does not (turns.h)
-  std::uint64_t early_ns = 0;          // for how long it did since its last turn, as far as that counts
   bool was_early = false;              // and when it last did, it became idle before its time was up
+  std::uint64_t ending_since_ns = 0;   // since when it may launch nothing more in its turn; 0: it may (turns.h)
+  std::uint64_t turn_ran_ns = 0;       // GPU time of its launches that have ended in its turn
+  std::uint64_t turn_held_ns = 0;      // for how long it was held in its turn, before
+  std::uint64_t held_since_ns = 0;     // since when it is; 0: it is not
+  std::int64_t owed_ns = 0;            // by how much its turns were too long; negative: too short
   std::uint64_t had_device_ns = 0;     // when it last gave way after it went early or had a turn lent
   std::uint64_t ran_ns = 0;            // GPU time of its recent launches (turns.h)
   std::uint64_t launched = 0;          // how many these were
@@ -358,6 +362,7 @@ struct Tenant {
   // GPU time, as its client measures it, limited to what is possible in the time that has passed:
   std::uint64_t ran_ns = 0;    // since the last decision about this tenant
   std::uint64_t launched = 0;  // likewise, as its client counts
+  bool is_in_flight = false;   // launches of it have not ended, as its client counts
   // Time with an open gate, by the daemon's clock. Kept for tenants with a deadline.
   std::uint64_t burst_ns = 0;  // since it became busy
   std::uint64_t usual_ns = 0;  // what its recent bursts needed, an overestimate; 0: unknown
@@ -401,7 +406,8 @@ struct Gate {
   std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
   std::uint64_t held_for = 0;  // client id; 0: no client in particular
-  // Open, and it must be known soon when it is idle: a client with work is held for it, or its times are compared.
+  // It must be known soon when it is idle: a client with work is held for it, or its times are compared. Held: when its
+  // launches have ended, and with them its turn.
   bool awaited = false;
   bool tells_waits = false;     // its client must say when its host waits
   bool count_may_wait = false;  // with tells_waits: how many launches there were is needed with its reports only

@@ -23,6 +23,7 @@ void Clear(Cluster& cluster) {
   cluster.counted_ns.clear();
   cluster.launch_counters.clear();
   cluster.launches.clear();
+  cluster.in_flight.clear();
   cluster.touched.clear();
   cluster.fresh.clear();
 }
@@ -38,11 +39,14 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
 }
 
-// Adds the launches since the last read. A client may write anything there: a value below the last one adds nothing.
+// Adds the launches since the last read, and notes whether any is in flight. A client may write anything there: a value
+// below the last one adds nothing.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
+  policy::Tenant& tenant = cluster.state.tenants[i];
   const std::uint64_t launches = cluster.launch_counters[i].Read();
-  cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);
+  tenant.launched += launches - std::min(launches, cluster.launches[i]);
   cluster.launches[i] = launches;
+  tenant.is_in_flight = tenant.busy && cluster.in_flight[i].Read() != 0;
 }
 
 std::uint64_t BurstNs(const Attachment& attachment, std::uint64_t now_ns) {
@@ -158,6 +162,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       cluster.counted_ns.push_back(0);
       cluster.launch_counters.push_back(client->channel->Ledger().LaunchCounter(slot));
       cluster.launches.push_back(cluster.launch_counters.back().Read());
+      cluster.in_flight.push_back(client->channel->Ledger().InFlight(slot));
       policy::Tenant tenant;
       tenant.client = client->id;
       tenant.group = group_index;

@@ -32,6 +32,7 @@ struct Cluster {
   // The same for launches, in the same cache line.
   std::vector<LedgerCounter> launch_counters;
   std::vector<std::uint64_t> launches;
+  std::vector<LedgerWord> in_flight;   // likewise
   std::vector<std::uint32_t> touched;  // attachments that have changed since the last Gather
   std::vector<std::uint32_t> fresh;    // those that the last Gather found changed
 };

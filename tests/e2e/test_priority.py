@@ -72,36 +72,42 @@ class Priority(harness.NodeTest):
         node.tell(low, "stop")
 
     def start_in_turns(self, *loads):
-        """Programs that have their turn one at a time, below an idle one: each with these options of request_tenant."""
+        """Programs that have their turn one at a time, below an idle one: each with these options of request_tenant. Kernels
+        take 0.3 ms by default."""
         self.node.start_daemon()
         self.node.ctl("policy", "set", "--max-concurrent", 1, "--tolerance", 0)
         self.node.start_anchor(priority=50)
-        return [self.node.start(harness.BUILD / "tools/bench/request_tenant", "--kernel-us", 300, "--device-part", 1, *load, priority=0,
-                                trace=False) for load in loads]
+        usual = ("--seconds", 0, "--device-part", 1)
+        return [self.node.start(harness.BUILD / "tools/bench/request_tenant", *usual, *load,
+                                *([] if "--kernel-us" in load else ["--kernel-us", 300]), priority=0, trace=False) for load in loads]
+
+    def part_beside(self, first, loop, seconds=1):
+        """What the first has of the GPU time of both, while the loop has so many seconds of it."""
+        def gpu_ns(process):
+            return int(self.node.device_state(process.pid).get("gpu_time_ns", 0))
+
+        wait_for(lambda: gpu_ns(first) and gpu_ns(loop), "both have work")
+        before = gpu_ns(first), gpu_ns(loop)
+        wait_for(lambda: gpu_ns(loop) > before[1] + seconds * 10**9, "the loop has its turns")
+        gained = gpu_ns(first) - before[0], gpu_ns(loop) - before[1]
+        return gained[0] / sum(gained)
 
     def test_one_that_pauses_has_its_part_of_the_turns(self):
-        node = self.node
-        training, loop = self.start_in_turns(("--seconds", 0, "--think-ms", 2, "--kernels", 30),
-                                             ("--seconds", 0, "--think-ms", 0.02, "--kernels", 4))
+        training, loop = self.start_in_turns(("--think-ms", 2, "--kernels", 30), ("--think-ms", 0.02, "--kernels", 4))
+        self.assert_measured(lambda: self.part_beside(training, loop), lambda part: part > 0.3,
+                             "a pause of 2 ms after 9 does not cost it its turn")
 
-        def gpu_ns(process):
-            return int(node.device_state(process.pid).get("gpu_time_ns", 0))
-
-        def part():
-            """What the training has of their GPU time, while the loop has a second of it."""
-            before = gpu_ns(training), gpu_ns(loop)
-            wait_for(lambda: gpu_ns(loop) > before[1] + 10**9, "the loop has its turns")
-            gained = gpu_ns(training) - before[0], gpu_ns(loop) - before[1]
-            return gained[0] / sum(gained)
-
-        wait_for(lambda: gpu_ns(training) and gpu_ns(loop), "both have work")
-        self.assert_measured(part, lambda part: part > 0.3, "a pause of 2 ms after 9 does not cost it its turn")
+    def test_one_with_launches_longer_than_a_turn_has_its_part(self):
+        # Each launch has two and a half turns' work, and the host is two of them ahead.
+        long, loop = self.start_in_turns(("--think-ms", 0.02, "--kernels", 1000, "--kernel-us", 250_000),
+                                         ("--think-ms", 0.02, "--kernels", 4))
+        self.assert_measured(lambda: self.part_beside(long, loop, 3), lambda part: 0.3 < part < 0.7, "of two equals")
 
     def test_one_that_seldom_works_does_not_wait_for_all_turns(self):
         node = self.node
         answers = os.path.join(node.dir, "answers")
-        loop = ("--seconds", 0, "--think-ms", 0.02, "--kernels", 8)
-        self.start_in_turns(loop, loop, loop, ("--seconds", 0, "--think-ms", 60, "--kernels", 10, "--out", answers))
+        loop = ("--think-ms", 0.02, "--kernels", 8)
+        self.start_in_turns(loop, loop, loop, ("--think-ms", 60, "--kernels", 10, "--out", answers))
         turn_ms = 100  # the default
 
         def median():

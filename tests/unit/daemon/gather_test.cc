@@ -196,11 +196,15 @@ TEST_CASE("a tenant is described by its burst, its deadlines and what it ran sin
   low->ledger->Device(0).gpu_time_ns += 6 * kNsPerMs;
   CHECK(look().ran_ns == 6 * kNsPerMs);
   CHECK(look().ran_ns == 0);
+  CHECK(!look().is_in_flight);
+  low->ledger->Device(0).in_flight = 2;
+  CHECK(look().is_in_flight);
   fake_now += 2 * kNsPerMs;
   low->ledger->Device(0).gpu_time_ns += 2 * kNsPerMs;
   world.Report(*low, false);
   const policy::Tenant idle = look();
   CHECK(!idle.busy);
+  CHECK(!idle.is_in_flight);
   CHECK(idle.busy_since_ns == 0);
   CHECK(idle.idle_since_ns == fake_now);
   CHECK(idle.burst_ns == 0);
@@ -220,6 +224,7 @@ TEST_CASE("a kept cluster equals a rebuilt one") {
     fake_now += random() % 5 * kNsPerMs;
     Peer& peer = *peers[random() % peers.size()];
     peer.ledger->Device(0).gpu_time_ns += random() % 3 * kNsPerMs;
+    peer.ledger->Device(0).in_flight = random() % 2;
     peer.ledger->Device(0).deadline_ns = random() % 2 * (fake_now + random() % 10 * kNsPerMs);
     world.Report(peer, random() % 2 == 0);
     const policy::State kept = StateOf(world, gatherer);
@@ -235,6 +240,7 @@ TEST_CASE("a kept cluster equals a rebuilt one") {
       const policy::Tenant& b = anew.tenants[i];
       CHECK(a.client == b.client);
       CHECK(a.busy == b.busy);
+      CHECK(a.is_in_flight == b.is_in_flight);
       CHECK(a.idle_since_ns == b.idle_since_ns);
       CHECK(a.busy_since_ns == b.busy_since_ns);
       CHECK(a.burst_ns == b.burst_ns);

@@ -116,6 +116,7 @@ class ModelDevices {
         while (run.queued + running < limit && (run.load.burst == 0 || run.done_in_burst + run.queued < run.load.burst))
           ++run.queued, ++tenant.launched;
       }
+      tenant.is_in_flight = run.queued != 0 || run.done_ns > now_ns_;
     }
     if (open > 1) both_open_ns_ += kStepNs;
     return changed;

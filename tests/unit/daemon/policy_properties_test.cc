@@ -461,6 +461,9 @@ TEST_CASE("policy properties on random traces", "[properties]") {
     CHECK((name == Name::kFifo || reached.guard > 1'000));
     CHECK((name == Name::kFifo || reached.turns >= 5));
     CHECK(((name != Name::kShare && name != Name::kPriority) || reached.shared_turns >= 5));
+    INFO(reached.overtimes << " decisions while a turn was too long, " << reached.passes << " turns passed");
+    CHECK((name == Name::kShare || (reached.overtimes >= 5) == (name != Name::kFifo)));
+    CHECK((reached.passes >= 5) == (name != Name::kFifo && name != Name::kShare));
     CHECK((reached.endings >= 5) == (name != Name::kFifo && name != Name::kShare));
     CHECK((reached.asides >= 500) == (name == Name::kPriority || name == Name::kShare));
     CHECK((may_wait >= 1'000) == (name == Name::kPriority || name == Name::kShare));

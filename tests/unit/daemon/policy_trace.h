@@ -16,7 +16,11 @@ namespace xschedd::policy::test {
 class Trace {
  public:
   Trace(Name name, std::uint32_t seed)
-      : random_(seed), behaviour_(seed), owners_(seed), launch_ns_((seed % 4 == 0 ? 2'000 : 100) * kNsPerUs) {
+      : random_(seed),
+        behaviour_(seed),
+        owners_(seed),
+        flights_(seed),
+        launch_ns_((seed % 4 == 0 ? 2'000 : 100) * kNsPerUs) {
     Settings& settings = state.settings;
     settings.name = name;
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
@@ -43,6 +47,7 @@ class Trace {
     Progress(next - now_ns);
     now_ns = next;
     bool changed = Transitions();
+    Claims();
     if (now_ns >= next_change_ns_) {
       Change();
       next_change_ns_ = 0;
@@ -196,6 +201,12 @@ class Trace {
     return changed;
   }
 
+  // A client may write anything there.
+  void Claims() {
+    for (Tenant& tenant : state.tenants)
+      tenant.is_in_flight = flights_() % 4 != 0;
+  }
+
   // Does something that an administrator or a client may do at any time.
   void Change() {
     const std::uint32_t index = Below(static_cast<std::uint32_t>(state.groups.size()));
@@ -233,6 +244,7 @@ class Trace {
   std::mt19937 random_;
   std::mt19937 behaviour_;  // of tenants beside others
   std::mt19937 owners_;
+  std::mt19937 flights_;
   std::vector<Work> work_;
   std::vector<Gate> gates_;
   std::uint64_t launch_ns_;  // launches take up to three times as long

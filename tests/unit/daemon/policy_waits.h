@@ -64,7 +64,9 @@ class Waits {
     int turns = 0;
     int shared_turns = 0;
     std::uint64_t asides = 0;
-    std::uint64_t endings = 0;  // of turns, in which nobody there may launch
+    std::uint64_t endings = 0;    // of turns, in which nobody there may launch
+    std::uint64_t overtimes = 0;  // decisions in them, when a turn's time was up
+    std::uint64_t passes = 0;     // of groups that owed a turn
   };
 
   Wrong After(const State& state, const Decision& decision, std::uint64_t now, Reached& reached) {
@@ -86,6 +88,10 @@ class Waits {
         open = open || !decision.gates[i].held;
         in_line = in_line || decision.gates[i].why == Why::kTurn;
       }
+      if (HasPassed(state, decision, index)) {
+        wait = Wait{.since = now, .met = met};
+        ++reached.passes;
+      }
       if (open && wait.open_since == 0) wait.open_since = now;
       if (!open && wait.open_since != 0) {
         const std::uint64_t length = now - wait.open_since;
@@ -99,6 +105,7 @@ class Waits {
 
       if (open || !in_line) {
         wait.line_since = 0;
+        wait.overtime = 0;
         wait.changes_in_line = 0;
         wait.line.clear();
         wait.kept = false;
@@ -108,7 +115,8 @@ class Waits {
       }
       if (wait.line_since != 0) {
         wait.line.insert(met.begin(), met.end());
-        const std::uint64_t in_line_ns = now - wait.line_since;
+        if (overtime_) wait.overtime += now - before_;
+        const std::uint64_t in_line_ns = now - wait.line_since - std::min(wait.overtime, now - wait.line_since);
         // Each time that one of them begins or stops holding others, it may run first once more.
         for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
           const bool changes = state.groups[other].memory.benefit->holds != decision.memory[other].benefit->holds;
@@ -127,6 +135,16 @@ class Waits {
       next[id] = std::move(wait);
     }
     waits_ = std::move(next);
+    before_ = now;
+    overtime_ = false;
+    for (std::uint32_t index = 0; index < state.groups.size(); ++index) {
+      const GroupMemory& memory = decision.memory[index];
+      const std::uint64_t turn_ns = state.settings.turn_ms * kNsPerMs;
+      if (memory.turn_since_ns == 0 || now < memory.turn_since_ns + turn_ns) continue;
+      overtime_ = true;
+      reached.overtimes += memory.ending_since_ns != 0;
+      if (memory.ending_since_ns != 0 && now > memory.turn_since_ns + 2 * turn_ns + kNsPerS) return "a turn has no end";
+    }
     return Budget(state, decision, now, turn);
   }
 
@@ -139,10 +157,19 @@ class Waits {
     std::set<std::uint64_t> met = {};  // itself and the groups that devices connected it with during the wait
     std::uint64_t changes_in_line = 0;
     std::uint64_t line_since = 0;  // since when it is held only for others' turns
+    std::uint64_t overtime = 0;    // of that, while another's turn lasted longer than turn_ms
     std::set<std::uint64_t> line = {};
     bool kept = false;      // whether it was kept to a share during the wait
     double weightiest = 0;  // the greatest weight of another, in units of its own
   };
+
+  // It owed a turn, and has let another one go first.
+  static bool HasPassed(const State& state, const Decision& decision, std::uint32_t index) {
+    const GroupMemory& before = state.groups[index].memory;
+    const GroupMemory& now = decision.memory[index];
+    return before.turn_since_ns == 0 && now.turn_since_ns == 0 && now.last_turn_ns != before.last_turn_ns &&
+           now.owed_ns < before.owed_ns;
+  }
 
   // On no device does the guard open groups for more than its part of any second.
   Wrong Budget(const State& state, const Decision& decision, std::uint64_t now, std::uint64_t turn) {
@@ -202,6 +229,8 @@ class Waits {
   }
 
   std::map<std::uint64_t, Wait> waits_;  // by group
+  std::uint64_t before_ = 0;             // the time of the last decision
+  bool overtime_ = false;                // somebody's turn lasts longer than turn_ms since then
   std::map<std::uint64_t, std::set<std::uint32_t>> devices_;
   std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> guarded_;
   std::vector<std::uint64_t> guarded_since_;

@@ -225,6 +225,14 @@ TEST_CASE("of equals in turns one that pauses has its part, and one that seldom 
   CHECK(ClassOf(results, "notebook").QuantileMs(0.5) < policy::Settings{}.turn_ms / 4.0);
 }
 
+TEST_CASE("of equals in turns one with launches longer than a turn has its part, and no more") {
+  const Results results = Simulate(Shipped("equals-long-slices"), Parameters{});
+  const auto gpu_ns = [&](const std::string& name) { return static_cast<double>(ClassOf(results, name).gpu_ns); };
+  CHECK(gpu_ns("graph") > 0.9 * gpu_ns("loop"));
+  CHECK(gpu_ns("graph") < 1.1 * gpu_ns("loop"));
+  CHECK(gpu_ns("training") > 0.7 * gpu_ns("loop"));
+}
+
 TEST_CASE("no client starves in any workload, under any policy, on any device") {
   // docs/explanation/policies.md, "Nobody waits for ever": within n + 1 seconds, plus the time on the device.
   const char* const seeds = std::getenv("XSCHEDD_POLICY_SEEDS");

@@ -175,6 +175,7 @@ void Scheduler::Observe(Component& component, std::uint64_t now_ns) {
     // As the shim counts: only tracked launches.
     tenant.launched = lane.gate.tracked ? lane.launched - account.launched : 0;
     account.launched = lane.launched;
+    tenant.is_in_flight = lane.gate.tracked && lane.InFlight() > 0;
   }
 }
 
