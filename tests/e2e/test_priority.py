@@ -67,7 +67,8 @@ class Priority(harness.NodeTest):
             node.tell(high, "stop")
             return count
 
-        self.assertLessEqual(launched("0"), 4, "at most what was in flight when the gate shut")
+        # Without a CPU for half a second, the higher one has no work.
+        self.assert_measured(lambda: launched("0"), lambda count: count <= 4, "at most what was in flight when the gate shut")
         self.assert_measured(lambda: launched("50ms"), lambda count: count > 20, "a turn of 50 ms is many kernels of 1 ms")
         node.tell(low, "stop")
 
