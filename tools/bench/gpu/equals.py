@@ -4,6 +4,7 @@ just worked and beside its requests. An equal part for each of n is an n-th, and
 Thread rule: main thread.
 """
 
+import itertools
 import statistics
 from typing import Dict, List
 
@@ -12,13 +13,13 @@ from bench import Bench
 from scenarios import PROGRAMS
 from tracked import BESIDE, RECENT, RECENT_S
 
-SETS = (("train0", "cupy"), ("networks", "jax"), ("train0", "cupy", "networks", "jax"))
+SETS = (("train0", "cupy"), ("networks", "jax"), ("steps", "cupy"), ("train0", "cupy", "networks", "jax"))
 ROUNDS, ALONE_S, SECONDS = 2, 1.5, 4.0
 
 
 def equals(bench: Bench) -> None:
     rig = bench.rig(daemon=bench.daemon(bench.policy()))
-    tenants = {name: rig.start(PROGRAMS[name]) for name in SETS[-1]}
+    tenants = {name: rig.start(PROGRAMS[name]) for name in dict.fromkeys(itertools.chain(*SETS))}
     graph = rig.start(PROGRAMS["graph"])
     rig.wait_ready()
 

@@ -90,7 +90,7 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     *(Program(name, "request", "bert", HIGH) for name in ("bert2", *WORKERS)),
     *(Program(name, "loop", "bert", MIDDLE) for name in ("middle-loop0", "middle-loop1")),
     *(Program(name, "loop", "bert") for name in ("bert-loop0", "bert-loop1")),
-    *(Program(name, "stranger", name) for name in ("long", "copies", "tiny", "networks")),
+    *(Program(name, "stranger", name) for name in ("long", "copies", "tiny", "networks", "steps")),
     *(Program(name, "stranger-request", name, HIGH) for name in ("embed", "denoise", "beams", "jax-request")),
 )}
 
@@ -129,6 +129,7 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
              Asked("graph"), ("train0", "cupy"), equals=(Asked("notebook", Load(5, "poisson")),)),
     Scenario("kinds", "the graph of ResNet-18 beside long kernels, tiny ones, copies, graph networks and CuPy at once", Asked("graph"),
              ("long", "tiny", "copies", "networks", "cupy")),
+    Scenario("steps", "the graph of ResNet-18 beside graphs of kernels that take longer than a turn, and CuPy", Asked("graph"), ("steps", "cupy")),
     Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
     Scenario("embed-three", "the same beside these, copies, and the training of graph networks", EMBED, ("long", "copies", "networks")),
     Scenario("denoise-networks", "twenty steps of a U-Net, one wait, beside the training of graph networks",

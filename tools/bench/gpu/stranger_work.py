@@ -12,7 +12,7 @@ import threading
 import torch
 
 import models
-from work import Batches, Loop, Synchronised, sha256
+from work import Batches, Loop, Synchronised, capture, sha256
 
 SIZE = 2048
 
@@ -21,7 +21,7 @@ def unit(name):
     """Each library is imported only on demand: JAX takes seconds."""
     return {"jax": Jax, "cupy": Cupy, "triton": Triton, "compiled": lambda: Compiled("resnet18"),
             "bertlarge": lambda: Compiled("bertlarge"), "captures": Captures, "long": LongKernels, "copies": Copies,
-            "tiny": TinyKernels, "networks": Networks}[name]()
+            "tiny": TinyKernels, "networks": Networks, "steps": WholeSteps}[name]()
 
 
 def import_jax():
@@ -166,6 +166,19 @@ class LongKernels(Synchronised):
     def launch(self):
         for _ in range(2):
             self.result = self.x @ self.x
+
+
+class WholeSteps(Synchronised):
+    """A graph of a dozen such kernels, as of a whole training step: one launch that is longer than a turn."""
+
+    def __init__(self):
+        torch.manual_seed(7)
+        self.x = torch.randn(8192, 8192, dtype=torch.float64, device="cuda")
+        out = torch.empty_like(self.x)
+        self.graph, self.result = capture(lambda: [torch.mm(self.x, self.x, out=out) for _ in range(12)][-1])
+
+    def launch(self):
+        self.graph.replay()
 
 
 class Copies(Synchronised):
