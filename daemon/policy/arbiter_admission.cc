@@ -127,7 +127,7 @@ void Arbiter::WaitToBorrow(std::uint32_t group) {
 }
 
 // To the next one that waits for this device, if that waits for nothing else; if none waits, one that pauses may be
-// back.
+// back. The last of several that owe a turn has it.
 void Arbiter::Pass(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   if (memory.turn_since_ns != 0 || groups_[group].is_early || memory.owed_ns <= 0 || !EndsLaunches(group)) return;
@@ -143,8 +143,8 @@ void Arbiter::Pass(std::uint32_t group) {
   };
   const auto own = std::find_if(order_.begin(), order_.end(), [&](const Place& place) { return place.group == group; });
   const auto next = std::find_if(own + 1, order_.end(), waits_here);
-  if (next == order_.end()) return AwaitReturn(group);
-  if (!EndsLaunches(next->group)) return;
+  if (next == order_.end() && device.awaited_by == kNobody) AwaitReturn(group);
+  if (next == order_.end() || !EndsLaunches(next->group)) return;
   turns_.NotePassed(memory, device.takes_turns.count, work);
   device.awaited_by = device.awaited_by == kNobody ? group : device.awaited_by;
   groups_[group].blocked = Why::kTurn;
@@ -234,11 +234,12 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
 // turn now.
 void Arbiter::WatchTurns(std::uint32_t group) {
   GroupView& view = groups_[group];
-  if (view.blocked == Why::kTurn && view.blocked_for == 0) view.blocked_for = devices_[OnlyDeviceOf(group)].turn_client;
   GroupMemory& memory = decision_->memory[group];
   turns_.NoteHeld(memory, view.blocked != Why::kOpen);
   const bool ends_launches = EndsLaunches(group);
   if (!ends_launches) memory.ending_since_ns = 0;
+  const bool has_passed = ends_launches && view.blocked == Why::kTurn && view.blocked_for == 0;
+  if (has_passed) view.blocked_for = devices_[OnlyDeviceOf(group)].turn_client;
   if (view.blocked != Why::kOpen) return WatchInterrupted(group);
   const auto tenants = roster_.TenantsOf(group);
   const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {

@@ -98,8 +98,8 @@ void Turns::CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint
 
 // A group alone in its turn has two such launches in flight, of which one is half done on average.
 std::uint64_t Turns::EndingNs(const GroupMemory& memory) const {
-  if (memory.ran_ns < memory.launched * kLongLaunchNs || memory.launched == 0) return 0;
-  return std::min(memory.ran_ns / memory.launched * 3 / 2, LengthOf(memory) / 2);
+  const std::uint64_t launch_ns = LaunchNs(memory);
+  return launch_ns < kLongLaunchNs ? 0 : std::min(launch_ns * 3 / 2, LengthOf(memory) / 2);
 }
 
 void Turns::NoteOpen(GroupMemory& memory) const {

@@ -79,7 +79,11 @@ class Turns {
   }
   void NotePassed(GroupMemory& memory, std::uint32_t equals, const Work& work) const;
 
-  // Adds to the group's recent launches.
+  // How long the group's recent launches took, on average; 0: unknown.
+  static std::uint64_t LaunchNs(const GroupMemory& memory) {
+    return memory.launched == 0 ? 0 : memory.ran_ns / memory.launched;
+  }
+  // Adds to them.
   static void CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint64_t ran_ns);
   // How long its launches in flight take, if that is long; half of its turn at most. Else 0.
   std::uint64_t EndingNs(const GroupMemory& memory) const;

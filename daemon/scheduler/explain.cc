@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/policy/owner_weight.h"
+#include "daemon/policy/turns.h"
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
 #include "daemon/scheduler/memory_words.h"
@@ -49,7 +50,8 @@ class Explainer {
     const Device* const known = found == context_.registry.Devices().end() ? nullptr : found->second.get();
     for (const HeldTotal& total : device.account.causes)
       result_.causes.push_back(
-          {address, total, (total.reason.is_observed ? "observed only: " : "") + CauseText(total, known, context_)});
+          {address, total,
+           (total.reason.is_observed ? "observed only: " : "") + CauseText(total, known, subject_, context_)});
     for (const HeldSpan& span : device.account.spans)
       result_.spans.push_back({address, span});
     result_.held_ns += Held(device.account);
@@ -137,7 +139,8 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
                         .hold = client.IsOnHold(),
                         .admin_hold = client.hold,
                         .can_be_held = client.channel != nullptr,
-                        .ended_ns = 0};
+                        .ended_ns = 0,
+                        .launch_ns = policy::Turns::LaunchNs(client.group->memory)};
   Explainer explainer(subject, seconds, context.now_ns, context);
   for (const auto& [slot, attachment] : client.attachments) {
     explainer.AddDevice(attachment->device->pci_address, attachment->history,
@@ -161,7 +164,8 @@ Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const
                         .hold = false,
                         .admin_hold = false,
                         .can_be_held = true,
-                        .ended_ns = std::max<std::uint64_t>(1, context.now_ns - client.ended_ns)};
+                        .ended_ns = std::max<std::uint64_t>(1, context.now_ns - client.ended_ns),
+                        .launch_ns = 0};
   Explainer explainer(subject, seconds, client.ended_ns, context);
   for (const PastDevice& device : client.devices)
     explainer.AddDevice(*device.address, device.history, device.gpu_ns);

@@ -45,6 +45,13 @@ std::string Limit(const policy::Settings& settings) {
                                  : "max_concurrent is left to the daemon";
 }
 
+// Of one that has its turn less often than its equals.
+std::string OwedTurns(const Subject& subject, const policy::Settings& settings) {
+  if (subject.launch_ns <= settings.turn_ms * policy::kNsPerMs) return "";
+  return fmt::format("; its launches take {} ms each, so that its turns last longer and come less often",
+                     subject.launch_ns / policy::kNsPerMs);
+}
+
 std::string Percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -199,7 +206,8 @@ const std::string& CommandOf(const ClientIdentity& identity) {
   return identity.command.empty() ? identity.exe : identity.command;
 }
 
-std::string CauseText(const HeldTotal& total, const Device* device, const ExplainContext& context) {
+std::string CauseText(const HeldTotal& total, const Device* device, const Subject& subject,
+                      const ExplainContext& context) {
   if (total.is_others) return "others: further clients and rules, which are counted together";
   const Reason& reason = total.reason;
   const policy::Settings& settings = context.config.policy;
@@ -215,9 +223,9 @@ std::string CauseText(const HeldTotal& total, const Device* device, const Explai
       return fmt::format("gang: {} was busy on another device that its group needs", who);
     case Why::kTurn:
       return fmt::format(
-          "turns: it was the turn of {} ({}, turn_ms={})", who,
+          "turns: it was the turn of {} ({}, turn_ms={}{})", who,
           settings.max_concurrent || device == nullptr ? Limit(settings) : FillingText(device->memory.filling),
-          settings.turn_ms);
+          settings.turn_ms, OwedTurns(subject, settings));
     case Why::kShare:
       return fmt::format("share: it was ahead of its share, {} behind (share_slack_us={})", who,
                          settings.share_slack_us);

@@ -253,6 +253,13 @@ TEST_CASE("explain says why it was another's turn") {
   CHECK(said() ==
         "turns: it was the turn of pid 2 (priority 0) (2 at a time: with 2 they got on 82 % faster than with 1, "
         "turn_ms=100)");
+  world.registry.Devices().begin()->second->memory.filling = {};
+  lower->client->group->memory.launched = 2;
+  lower->client->group->memory.ran_ns = 500 * policy::kNsPerMs;
+  CHECK(
+      said() ==
+      "turns: it was the turn of pid 2 (priority 0) (1 at a time, turn_ms=100; its launches take 250 ms each, so that "
+      "its turns last longer and come less often)");
 }
 
 TEST_CASE("gates follow transitions, and the daemon measures held time") {
