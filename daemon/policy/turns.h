@@ -16,8 +16,9 @@
 // then, and goes on if as much work as before, but for an eighth, fits into the rest. Not if it has several devices.
 //
 // A launch may be longer than a turn, as a graph of a whole training step is. So a group owes what its turn lasted
-// longer, and has a shorter one next time. Who owes a whole turn passes: another that waits goes first. If the turn was
-// over early, since nothing more fitted, the next one is longer by that, twice as long at most.
+// longer, and has a shorter one next time. Who owes a whole turn passes: another goes first that waits, or that has not
+// paused for as long as launches end in. If the turn was over early, since nothing more fitted, the next one is longer
+// by that, twice as long at most.
 //
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and

@@ -69,14 +69,16 @@ std::uint64_t IdleSince(const State& state, std::uint32_t group) {
   return since_ns;
 }
 
-// Another group there pauses in its turn, and has not done so for as long as this one's work in flight may take.
+// Another group there pauses in its turn, or this one owes it one, and it has not paused for as long as this one's work
+// in flight may take.
 bool MayNotBorrow(const State& state, const Decision& decision, std::size_t index, std::uint64_t now) {
   const Tenant& own = state.tenants[index];
   const GroupMemory& memory = decision.memory[own.group];
   if (decision.gates[index].why != Why::kTurn || memory.turn_since_ns != 0 || !HasLongLaunches(memory)) return false;
+  const bool owes = memory.owed_ns >= static_cast<std::int64_t>(state.settings.turn_ms * kNsPerMs / 2);
   return std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& other) {
     return other.device == own.device && other.group != own.group && !IsBusy(state, other.group) &&
-           decision.memory[other.group].turn_since_ns != 0 &&
+           (owes || decision.memory[other.group].turn_since_ns != 0) &&
            now < IdleSince(state, other.group) + state.settings.turn_ms * kNsPerMs / 2;
   });
 }
