@@ -230,37 +230,36 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   device.claim_lingers = lingers;
 }
 
-// The end of an awaited turn needs a decision, and so does its last part. One that has passed waits for whoever has the
-// turn now.
+// One that has passed waits for whoever has the turn now. The end of an awaited turn needs a decision, and so does its
+// last part.
 void Arbiter::WatchTurns(std::uint32_t group) {
   GroupView& view = groups_[group];
   GroupMemory& memory = decision_->memory[group];
+  const bool has_passed = view.blocked == Why::kTurn && view.blocked_for == 0 && EndsLaunches(group);
+  if (has_passed) view.blocked_for = devices_[OnlyDeviceOf(group)].turn_client;
+  if (memory.turn_since_ns == 0) return;
   turns_.NoteHeld(memory, view.blocked != Why::kOpen);
   const bool ends_launches = EndsLaunches(group);
   if (!ends_launches) memory.ending_since_ns = 0;
-  const bool has_passed = ends_launches && view.blocked == Why::kTurn && view.blocked_for == 0;
-  if (has_passed) view.blocked_for = devices_[OnlyDeviceOf(group)].turn_client;
-  if (view.blocked != Why::kOpen) return WatchInterrupted(group);
+  if (view.blocked != Why::kOpen && ends_launches) WatchInterrupted(group);
+  if (view.blocked != Why::kOpen) return;
   const auto tenants = roster_.TenantsOf(group);
   const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
     return devices_[state_->tenants[i].device].awaited_by != kNobody;
   });
-  if (!is_awaited) {
-    memory.ending_since_ns = 0;
-    return;
-  }
+  if (!is_awaited) memory.ending_since_ns = 0;
+  if (!is_awaited) return;
   if (ends_launches) turns_.NoteEnding(memory);
   const Turns::Work work = TurnWorkOf(group);
   view.is_ending = turns_.IsEnding(memory, work);
   turns_.NoteAwaited(memory, ends_launches, work, decision_->next_decision_ns);
 }
 
-// One that is held in its turn launches nothing. Where its equals are held for the same higher rank, none is known to
-// wait for the turn.
+// One with long launches that is held in its turn launches nothing. Where its equals are held for the same higher rank,
+// none is known to wait for the turn.
 void Arbiter::WatchInterrupted(std::uint32_t group) {
-  GroupMemory& memory = decision_->memory[group];
-  if (memory.turn_since_ns == 0 || !EndsLaunches(group)) return;
   if (devices_[OnlyDeviceOf(group)].takes_turns.count < 2) return;
+  GroupMemory& memory = decision_->memory[group];
   turns_.NoteEnding(memory);
   if (memory.ending_since_ns == 0) turns_.NoteAwaited(memory, true, TurnWorkOf(group), decision_->next_decision_ns);
 }

@@ -53,7 +53,7 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
 # A daemon that gets no CPU for the length of a lease releases every client and counts nothing. That is correct, but on a busy
 # machine it would disturb tests of other things.
 LONG_LEASE_MS = 10_000
-# For an anchor: half a second of work is queued, so that it always has work, also on a busy machine.
+# For an anchor: half a second of work is queued, unless a window ends that (Node.keep_busy).
 ALWAYS_BUSY = "start 1000 500"
 
 
@@ -163,6 +163,12 @@ class Node:
         if self.daemon is not None and self.daemon.poll() is None:
             wait_for(lambda: self.device_state(anchor.pid), "the daemon knows the anchor")
         return anchor
+
+    def keep_busy(self, anchor):
+        """A tracked anchor always has work from now on, also while a busy machine stops its thread for less than 0.2 s."""
+        self.ctl("policy", "set", "--top-window", 0)
+        self.tell(anchor, ALWAYS_BUSY)
+        wait_for(lambda: int(self.device_state(anchor.pid)["in_flight"]) > 200, "much of its work is in flight")
 
     def tell(self, anchor, line):
         anchor.stdin.write(line + "\n")

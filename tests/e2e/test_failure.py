@@ -196,7 +196,7 @@ class Failure(harness.NodeTest):
         node.start_daemon()
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
-        node.tell(high, harness.ALWAYS_BUSY)
+        node.keep_busy(high)
         wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")
         node.tell(low, "start 1000")
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")

@@ -27,25 +27,27 @@ def union_ns(dispatches):
 
 class GpuTime(harness.NodeTest):
     def start(self, streams, micros, groups, seconds=1.0, how="launch", weight=100):
-        process = self.node.start("streams", streams, micros, groups, seconds, AHEAD, how,
-                                  harness.programs / "module_kernel.co", priority=0, interactive=True,
-                                  environment={"XSCHEDD_WEIGHT": str(weight)})
-        self.assertEqual(process.stdout.readline().strip(), "ready")
-        return process
+        """Again if its first launch passes before there is a connection, as on a busy machine: it is never counted then."""
+        for _ in range(3):
+            process = self.node.start("streams", streams, micros, groups, seconds, AHEAD, how,
+                                      harness.programs / "module_kernel.co", priority=0, interactive=True,
+                                      environment={"XSCHEDD_WEIGHT": str(weight)})
+            self.assertEqual(process.stdout.readline().strip(), "ready")
+            # Its GPU time, since it may be counted before the daemon has heard that the device is busy, and so still be idle.
+            with contextlib.suppress(AssertionError):
+                wait_for(lambda pid=process.pid: self.node.device_state(pid).get("gpu_time_ns", 0) > 0, "it is measured", 5)
+                return process
+            process.kill()
+        return self.fail("its first launch is measured")
 
     def await_ready(self, *processes):
         """Notes what each client has counted for its launch before "ready". The span of that launch includes the loading of
         the code, and so depends on how busy the host is."""
         for process in processes:
-            # Its GPU time, since it may be counted before the daemon has heard that the device is busy, and so still be idle.
-            # A busy machine lets it pass before there is a connection: then it is never counted.
-            with contextlib.suppress(AssertionError):
-                wait_for(lambda: self.node.device_state(process.pid).get("gpu_time_ns", 0) > 0, "it is measured", deadline_s=5)
             state = self.state_when_idle(process)
-            self.assertLessEqual(state["submitted"], 1)
-            self.first[process.pid] = state
-            if state["submitted"]:
-                self.assertGreaterEqual(state["gpu_time_ns"], union_ns(self.node.dispatches(process.pid)), "it counts")
+            self.assertEqual(state["submitted"], 1)
+            self.first_ns[process.pid] = state["gpu_time_ns"]
+            self.assertGreaterEqual(self.first_ns[process.pid], union_ns(self.node.dispatches(process.pid)), "it counts")
 
     def state_when_idle(self, process):
         wait_for(lambda: self.node.device_state(process.pid).get("state") == "idle", "it is idle")
@@ -68,8 +70,7 @@ class GpuTime(harness.NodeTest):
     def ratio(self, process):
         """The GPU time reported by the client, divided by that of the trace."""
         state = self.state_when_idle(process)
-        first = self.first[process.pid]
-        said, counted = state["gpu_time_ns"] - first["gpu_time_ns"], state["submitted"] - first["submitted"]
+        said, counted = state["gpu_time_ns"] - self.first_ns[process.pid], state["submitted"] - 1
         dispatches = self.work_of(process)
         real = union_ns(dispatches)
         print(f"{process.args[-7:-1]}: {len(dispatches)} dispatches, {counted} counted, trace {real / 1e6:.2f} ms, "
@@ -109,7 +110,7 @@ class GpuTime(harness.NodeTest):
 
     def setUp(self):
         super().setUp()
-        self.first = {}  # what each client had counted before its work, by pid
+        self.first_ns = {}  # by pid
         self.node.start_daemon()
         # A client of another priority, so that clients are tracked; strict, so that their windows are narrow.
         self.node.start_anchor(priority=50, environment={"XSCHEDD_LATENCY": "strict"})

@@ -14,28 +14,37 @@ Load Stepping(std::uint64_t kernel_us, std::uint32_t kernels, std::uint64_t paus
   return {.kernel_ns = kernel_us * kNsPerUs, .burst = kernels, .pause_ns = pause_us * kNsPerUs};
 }
 
-// The longest launch of another that may begin in such a pause, at whose end it must have ended.
+bool IsLong(const Load& load) {
+  return load.kernel_ns >= kNsPerMs;
+}
+
+// The longest of the long launches that may begin in such a pause, at whose end it must have ended.
 std::uint64_t LongestIn(const std::vector<Load>& loads, std::uint64_t pause_ns) {
   std::uint64_t longest_ns = 0;
   for (const Load& load : loads)
-    if (load.kernel_ns * 3 / 2 < pause_ns) longest_ns = std::max(longest_ns, load.kernel_ns);
+    if (IsLong(load) && load.kernel_ns * 3 / 2 < pause_ns) longest_ns = std::max(longest_ns, load.kernel_ns);
   return longest_ns;
 }
 
-// What each used in 20 s, of what it can use in an equal part of them: it pauses in that, too. Each pause that it lends
-// lasts as much longer as what the borrower has in flight, and `handover_ns`.
-std::vector<double> PartsOf(std::vector<Load> loads, Load above, std::uint64_t handover_ns = 0) {
-  World world(1, 0);  // the model cuts no kernels
-  world.state.settings.max_concurrent = 1;
+// What each used in 10 s, or 20 if launches are longer than a turn, of what it can use in an equal part of them: it
+// pauses in that, too. Each pause that it lends lasts as much longer as the launch that the borrower has in flight, and
+// `handover_ns`. `is_cut`: as if time slices cut kernels, which they do not in the model.
+std::vector<double> PartsOf(std::vector<Load> loads, Load above, bool is_cut = true, std::uint64_t handover_ns = 0) {
+  World world(1, is_cut ? 1 : 0);
+  const std::uint64_t turn_ns = world.state.settings.turn_ms * kNsPerMs;
+  const bool has_longer =
+      std::any_of(loads.begin(), loads.end(), [&](const Load& load) { return load.kernel_ns > turn_ns; });
+  const std::uint64_t seconds = has_longer ? 20 : 10;
+  if (!is_cut) world.state.settings.max_concurrent = 1;
   world.state.settings.linger_us = Settings{}.linger_us;
   for (std::uint64_t group = 1; group <= loads.size(); ++group)
     world.Add(group, 0, 0, false);
   world.Add(100, 50, 0, false);
   loads.push_back(above);
   ModelDevices model(world.state, loads, kNow);
-  model.Run(kNow + 20 * kNsPerS, [](const ModelDevices&) {});
+  model.Run(kNow + seconds * kNsPerS, [](const ModelDevices&) {});
   const std::size_t equals = loads.size() - 1;
-  const double left_ns = static_cast<double>(20 * kNsPerS - model.UsedNs(equals));
+  const double left_ns = static_cast<double>(seconds * kNsPerS - model.UsedNs(equals));
   std::vector<double> parts;
   for (std::size_t i = 0; i < equals; ++i) {
     const Load& load = loads[i];
@@ -58,6 +67,7 @@ TEST_CASE("turns: an equal part for each of several that pause") {
     std::vector<Load> loads;
     double least = 0.9;
     Load above = Stepping(500, 1, 1'000'000);
+    bool is_cut = true;
   } cases[] = {
       {"nobody pauses", {loop, loop, loop}},
       {"a training, and a loop that synchronises", {Stepping(300, 30, 1'500), Stepping(330, 4, 40)}},
@@ -76,14 +86,15 @@ TEST_CASE("turns: an equal part for each of several that pause") {
       {"below one that often works",
        {Stepping(190'000, 0, 0), Stepping(50'000, 2, 100), loop, loop},
        0.85,
-       Stepping(500, 1, 30'000)},
+       Stepping(500, 1, 30'000),
+       false},
       {"below one that works for a third of the time",
        {Stepping(300, 30, 1'500), loop},
        0.9,
        Stepping(100, 50, 10'000)},
   };
   for (const auto& row : cases) {
-    const std::vector<double> parts = PartsOf(row.loads, row.above);
+    const std::vector<double> parts = PartsOf(row.loads, row.above, row.is_cut);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       INFO(row.name << ", " << i << ": " << parts[i]);
       CHECK(parts[i] > row.least);
@@ -104,8 +115,10 @@ TEST_CASE("turns: an equal part for each, whatever their steps and pauses", "[pr
         load =
             Stepping(from(5'000, from(0, 1) ? 60'000 : 300'000), pauses ? from(1, 3) : 0, pauses ? from(20, 500) : 0);
     }
+    // What the other has in flight ends first: a window, and a kernel.
     const std::uint64_t handover_ns = (Settings{}.window_us + 500) * kNsPerUs;
-    const std::vector<double> parts = PartsOf(loads, Stepping(500, 1, from(20, 1'000) * 1'000), handover_ns);
+    const std::vector<double> parts =
+        PartsOf(loads, Stepping(500, 1, from(20, 1'000) * 1'000), !have_long, handover_ns);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       INFO("seed " << seed << ", " << i << " of " << parts.size() << " (" << loads[i].burst << " of "
                    << loads[i].kernel_ns << " ns, pauses of " << loads[i].pause_ns << "): " << parts[i]);
