@@ -21,6 +21,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   FindLimits();
   FindHolders();
   FindTakers();
+  FindJoiners();
   FindEarly();
   Order();
   guard_.Begin(state, roster_, now_ns, decision);

@@ -131,6 +131,7 @@ class Arbiter {
     std::uint64_t turn_client = 0;          // the client whose turn others wait for
     std::uint32_t counted_group = kNobody;  // the last one added to groups_in_turn
     std::uint32_t limit = 0;                // of groups_in_turn; 0: no limit
+    std::uint32_t joiners = 0;              // with recent work, that join these turns
     std::uint32_t usual_limit = 0;          // without what filling.h adds
     bool is_limit_free = false;             // filling.h decides it
     std::optional<std::size_t> counted;     // Filling::Advance
@@ -176,6 +177,7 @@ class Arbiter {
     bool keeps_turn = false;                  // became idle in its turn, or while it went early, just now
     bool is_early = false;                    // goes early (turns.h)
     bool is_ending = false;                   // may launch nothing more in its turn (turns.h)
+    bool joins = false;                       // the turns of others, instead of having its own (filling.h)
     std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
@@ -217,8 +219,11 @@ class Arbiter {
   std::uint32_t OnlyDeviceOf(std::uint32_t group) const;
   void CountLaunches(std::uint32_t group);
   void FindLimits();
+  void EndPair(std::uint32_t device);
   std::optional<double> FasterIn(std::uint32_t device) const;
   void FindTakers();
+  void AddTaker(std::uint32_t group, std::uint32_t device);
+  void FindJoiners();
   // arbiter_early.cc
   void FindEarly();
   void FindTurnHolders();
@@ -316,8 +321,12 @@ class Arbiter {
   }
   // Only groups that can be held throughout, and sharers: where a device time-slices processes, two sharers side by
   // side would be charged for each other's slices.
-  bool TakesTurns(std::uint32_t tenant) const {
+  bool NeedsTurns(std::uint32_t tenant) const {
     return (CanBeHeld(tenant) && !LetsOthersRun(tenant)) || share_.KeepsTenant(tenant);
+  }
+  // And it does not join those of others.
+  bool TakesTurns(std::uint32_t tenant) const {
+    return !groups_[state_->tenants[tenant].group].joins && NeedsTurns(tenant);
   }
   // The most important recent work here is above it and does not hold it throughout.
   bool RunsBeside(const Tenant& tenant) const {

@@ -35,7 +35,8 @@ void Arbiter::CountLaunches(std::uint32_t group) {
     ran_ns += state_->tenants[i].ran_ns;
   }
   Turns::CountLaunches(next, launched, ran_ns);
-  if (before.turn_since_ns != 0 && devices_[only].counted) next.turn_launches[*devices_[only].counted] += launched;
+  const bool had_turn = before.turn_since_ns != 0 || before.joined;
+  if (had_turn && devices_[only].counted) next.turn_launches[*devices_[only].counted] += launched;
 }
 
 // How many groups have their turn at a time, on each device.
@@ -43,7 +44,7 @@ void Arbiter::FindLimits() {
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
     if (!devices_[i].is_limit_free) continue;
     FillingMemory& memory = decision_->devices[i].filling;
-    if (filling_.IsPairOver(memory)) filling_.EndPair(memory, FasterIn(i));
+    if (filling_.IsPairOver(memory)) EndPair(i);
     if (filling_.IsDue(memory)) {
       filling_.Begin(memory);
       for (std::uint32_t group = 0; group < groups_.size(); ++group)
@@ -53,12 +54,25 @@ void Arbiter::FindLimits() {
   }
 }
 
+void Arbiter::EndPair(std::uint32_t device) {
+  FillingMemory& filling = decision_->devices[device].filling;
+  const std::uint64_t compared = filling.trial.group;
+  const auto gain = filling_.EndPair(filling, FasterIn(device));
+  if (!gain || compared == 0) return;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (state_->groups[group].id != compared) continue;
+    GroupMemory& memory = decision_->memory[group];
+    memory.joins = !memory.joins;
+    memory.joins_gain = *gain;
+  }
+}
+
 // Filling::EndPair's ratio. As a sum of whole numbers: that does not depend on the order of the groups.
 std::optional<double> Arbiter::FasterIn(std::uint32_t device) const {
   constexpr double kParts = 1e6;
   const FillingMemory& filling = decision_->devices[device].filling;
   const auto& [usual_ns, trial_ns] = filling.counted_ns;
-  const int with_more = filling.trial > filling.settled ? 1 : -1;
+  const int with_more = filling.trial.is_fewer ? -1 : 1;
   std::int64_t sum = 0;
   std::int64_t count = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -92,12 +106,45 @@ void Arbiter::FindTakers() {
       if (device.limit == 0) continue;
       if (device.is_limit_free && HasOthersBelow(tenant) && !IsAway(tenant))
         device.takers.most = std::min(device.takers.most, MostBelow(group));
-      if (!TakesTurns(i) || !IsRecent(tenant)) continue;
-      if (!device.takes_turns.Add(group, groups_[group].rank)) continue;
-      device.takers.count = device.takes_turns.count;
-      const std::uint64_t before = device.takers.count == 1 ? 0 : device.takers.who;  // 1: the first of its rank
-      device.takers.who = before + HashOf(state_->groups[group].id);
+      if (!NeedsTurns(i) || !IsRecent(tenant)) continue;
+      if (device.takes_turns.Add(group, groups_[group].rank)) AddTaker(group, tenant.device);
     }
+  }
+}
+
+void Arbiter::AddTaker(std::uint32_t group, std::uint32_t device) {
+  DeviceView& view = devices_[device];
+  if (view.takes_turns.count == 1) view.takers = {.most = view.takers.most};  // the first of its rank
+  view.takers.count = view.takes_turns.count;
+  view.takers.who += HashOf(state_->groups[group].id);
+  const bool joins = decision_->memory[group].joins;
+  view.takers.joiners += joins ? 1 : 0;
+  const std::uint64_t id = state_->groups[group].id;
+  const bool is_next = view.takers.candidate == 0 || id < view.takers.candidate;
+  if (!is_next || OnlyDeviceOf(group) != device || !Filling::IsUntried(decision_->devices[device].filling, id)) return;
+  view.takers.candidate = id;
+  view.takers.candidate_joins = joins;
+}
+
+// Those that join others' turns. Not the turns of more important groups: none of these was asked.
+void Arbiter::FindJoiners() {
+  const auto& devices = decision_->devices;
+  if (std::none_of(devices.begin(), devices.end(), [](const auto& device) { return device.filling.may_join; })) return;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    GroupView& view = groups_[group];
+    GroupMemory& memory = decision_->memory[group];
+    const std::uint32_t only = view.tracked ? OnlyDeviceOf(group) : kNobody;
+    if (only == kNobody || view.rank < devices_[only].takes_turns.rank) continue;
+    DeviceView& device = devices_[only];
+    view.joins = memory.joined = Filling::Joins(devices[only].filling, state_->groups[group].id, memory.joins);
+    if (!view.joins) continue;
+    const auto tenants = roster_.TenantsOf(group);
+    if (std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return IsRecent(state_->tenants[i]); }))
+      ++device.joiners;
+    turns_.NoteReturned(memory);
+    memory.last_turn_ns = now_ns_;  // behind all others, once it does not join any more
+    view.keeps_turn = false;
+    if (device.lender == group) device.lender = kNobody;
   }
 }
 

@@ -113,7 +113,7 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   SliceCase of{.tracked = gate.tracked && !state_->groups[tenant.group].hold,
                .guarded = gate.why == Why::kGuard,
                .can_be_held = CanBeHeld(index),
-               .is_alone_in_turn = TakesTurns(index) && device.limit == 1,
+               .is_alone_in_turn = NeedsTurns(index) && device.limit + device.joiners == 1,
                .somebody_can_be = device.can_be_held,
                .lets_others_run = LetsOthersRun(index) && IsAloneOnTop(tenant) && !IsInTimeAnyway(tenant)};
   if (RunsBeside(tenant)) of.beside_us = AllowanceOf(device.active_mode).slice_us;

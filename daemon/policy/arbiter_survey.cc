@@ -175,6 +175,8 @@ void Arbiter::Forget(std::uint32_t group) {
   GroupMemory& next = decision_->memory[group];
   Clear(next);
   KeepBenefit(group);
+  next.joins = before.joins;
+  next.joins_gain = before.joins_gain;
   if (groups_[group].is_aside) next.aside = HashOfTenants(group);
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
@@ -220,6 +222,8 @@ void Arbiter::Remember(std::uint32_t group) {
   was_early_ = was_early_ || before.early_since_ns != 0;
   next.was_early = before.was_early;
   next.had_device_ns = before.had_device_ns;
+  next.joins = before.joins;
+  next.joins_gain = before.joins_gain;
   next.owed_ns = before.owed_ns;
   next.turn_ran_ns = before.turn_ran_ns;
   next.turn_held_ns = before.turn_held_ns;

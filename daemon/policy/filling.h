@@ -11,12 +11,17 @@
 //     an H200 such a program got on twice as fast with two at a time, and a training of graph networks lost four
 //     tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a gain counts only up to kAhead times
 //     what the group that gains least has. Pairs follow one another until the verdict is clear, kPairs at most.
-//   - Then one more and one fewer are tried in rotation: after kFirstWaitNs if the number has changed, else after
-//     kShortestWaitNs, and twice as long each time it stays the same, up to kLongestWaitNs. All times here are those in
-//     which groups take turns.
+//   - Who shares its turn matters, too. A program that mostly copies loses nothing beside others, nor do they, but two
+//     that compute do. So a group may *join* the turns of all others, instead of having its own. Whether that is
+//     faster for all of them is tried for one group after the other. If no more are allowed at a time, it joins in the
+//     place of one that has its turn.
+//   - A round of trials: one more, one fewer, each group's joining. They follow one another after kFirstWaitNs. If any
+//     has changed what is in force, a new round begins. Else it begins later: for each trial kShortestWaitNs, and twice
+//     as long each time nothing changes, up to kLongestWaitNs. All times here are those in which groups take turns.
 //   - Other groups count once they have taken turns for kOthersLastNs: a group that tries something (benefit.h) changes
 //     who takes turns for a moment. If they come during a search, it begins anew after kInterruptedNs, so that groups
 //     that come and go cost a bounded part in trials. The groups before them find their number again if they come back.
+//     Who joins does so beside any others, until a trial shows that it should not.
 //   - Each further group at a time delays a more important one by kAnotherNs whenever that one has work after a pause
 //     in which they were let in: their work in flight has to end, and the device switches. So there are no more at a
 //     time than its tolerance allows (MostAtATime).
@@ -60,10 +65,14 @@ class Filling {
 
   // The groups that take turns on a device.
   struct Takers {
-    std::uint32_t count = 0;  // of the highest rank of those with recent work
-    std::uint64_t who = 0;    // a hash of their ids
-    std::uint32_t most = 1;   // at a time, by the tolerance of those above (MostAtATime)
-    bool compete = false;     // more than one has work, and one is open
+    std::uint32_t count = 0;    // of the highest rank of those with recent work
+    std::uint32_t joiners = 0;  // of these
+    std::uint64_t who = 0;      // a hash of their ids
+    std::uint32_t most = 1;     // at a time, by the tolerance of those above (MostAtATime)
+    // The group with the lowest id of those whose joining has not been tried in this round; 0: none.
+    std::uint64_t candidate = 0;
+    bool candidate_joins = false;
+    bool compete = false;  // more than one has work, and one is open
   };
 
   // 1. Before admission: accounts for the time since the last decision. Returns in which of
@@ -72,12 +81,20 @@ class Filling {
   // 2. Whether both blocks of a pair are over: `ratio` is the mean over the groups of the logarithm of their launches
   // in the trial block by those in the other, in equal times; nullopt: no group had launches in both.
   bool IsPairOver(const FillingMemory& memory) const;
-  void EndPair(FillingMemory& memory, std::optional<double> ratio) const;
+  // If the trial becomes what is in force: how much faster groups get on with more of them at a time, a logarithm. The
+  // group whose joining it was is to be changed then.
+  [[nodiscard]] std::optional<float> EndPair(FillingMemory& memory, std::optional<double> ratio) const;
   // 3. Whether a pair is due, which Begin begins. The groups' turn_launches must be 0 then.
   bool IsDue(const FillingMemory& memory) const;
   void Begin(FillingMemory& memory) const;
   // 4. How many groups have their turn at a time now. All decisions of one instant give the same answer.
   std::uint32_t AtATime(FillingMemory& memory) const;
+  // Whether the group joins others' turns, as AtATime has found. `joins`: what is in force for it.
+  static bool Joins(const FillingMemory& memory, std::uint64_t group, bool joins) {
+    return memory.may_join && joins != (memory.toggled == group);
+  }
+  // Whether a group's joining has yet to be tried in this round.
+  static bool IsUntried(const FillingMemory& memory, std::uint64_t group) { return group > memory.tried_group; }
   // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
   void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
 
@@ -90,7 +107,10 @@ class Filling {
 
  private:
   std::uint64_t BlockNs(const FillingMemory& memory) const;
-  static std::uint32_t NextTrial(const FillingMemory& memory);
+  static FillingMemory::Trial NextTrial(const FillingMemory& memory);
+  static bool MayJoin(const FillingMemory& memory);
+  // The last one of this round is over: the next round begins later.
+  static void EndRound(FillingMemory& memory);
 
   std::uint64_t turn_ns_ = 0;
   std::uint64_t now_ns_ = 0;

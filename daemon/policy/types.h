@@ -33,33 +33,49 @@ inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
 
 // What filling.h keeps of a device.
 struct FillingMemory {
+  struct Trial {
+    std::uint32_t number = 0;  // of groups that have their turn at a time; 0: there is no trial
+    std::uint64_t group = 0;   // whose joining is the other way; 0: nobody's
+    bool is_fewer = false;     // than in force have a device at a time
+    bool operator==(const Trial&) const = default;
+  };
   std::uint32_t settled = 1;                     // groups that have their turn at a time: the answer so far
-  std::uint32_t trial = 0;                       // what the current or last pair compares with it; 0: none yet
+  Trial trial = {};                              // what the current or last pair compares with what is in force
   std::uint8_t place = 0;                        // of the current block in its pair; 0: none is measured
   bool is_trial = false;                         // the current block is the trial's
   std::uint64_t block_ns = 0;                    // of the current block, with kSettleNs
   std::array<std::uint64_t, 2> counted_ns = {};  // of the pair: with the number in force, and the trial's
   std::uint32_t pairs = 0;                       // of this trial
+  std::uint8_t next_trial = 0;                   // in this round: 0: one more, 1: one fewer, 2: of groups' joining
+  std::uint64_t tried_group = 0;                 // the last one whose joining was tried in this round
+  std::uint32_t trials = 0;                      // so far in this round
   float mean = 0;                                // over these: the logarithm of how much faster groups get on
   float variance = 0;
   float gain = 0;             // at the last verdict, of one more at a time: a logarithm
   std::uint32_t gain_of = 0;  // that one more made so many; 0: there was no verdict
-  std::uint64_t wait_ns = 0;  // between trials; 0: there was none yet
+  std::uint64_t wait_ns = 0;  // between rounds, for each of its trials; 0: there was no round yet
   std::uint64_t left_ns = 0;  // until the next pair
-  // Of the groups that take turns, at the last decision: how many, which, how many at a time the tolerance of those
-  // above allows, and whether more than one had work.
+  // Of the groups that take turns, at the last decision: how many, of these how many join, which, how many at a time
+  // the tolerance of those above allows, whether more than one had work, and the next one whose joining can be tried.
   std::uint32_t groups = 0;
+  std::uint32_t joiners = 0;
   std::uint64_t who = 0;
   std::uint64_t others = 0;  // which take turns now, and since when
   std::uint64_t others_since_ns = 0;
   std::uint32_t most = 1;
   bool competed = false;
+  std::uint64_t candidate = 0;  // 0: none
+  bool candidate_joins = false;
   // The groups that took turns before these, and the answer for them.
   std::uint64_t who_before = 0;
   std::uint32_t settled_before = 1;
-  std::uint64_t seen_ns = 0;    // the time of the last decision
-  std::uint64_t number_ns = 0;  // the time of `number`
-  std::uint32_t number = 1;     // of groups that had their turn at a time at the last decision
+  std::uint64_t seen_ns = 0;  // the time of the last decision
+  // Of the last decision: its time, how many groups had their turn at a time, whether any joined, and the group whose
+  // joining was the other way.
+  std::uint64_t number_ns = 0;
+  std::uint32_t number = 1;
+  bool may_join = false;
+  std::uint64_t toggled = 0;
   bool operator==(const FillingMemory&) const = default;
 };
 
@@ -322,13 +338,17 @@ struct GroupMemory {
   std::uint64_t launched = 0;          // how many these were
   std::uint64_t burst_since_ns = 0;    // since when it has work; 0: it has none
   std::uint64_t burst_ns = 0;          // for how long it had some in its turn, the last time; 0: unknown
-  std::array<std::uint64_t, 2> turn_launches = {};  // in its turns in the blocks of the present pair (filling.h)
-  std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
-  std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none
-  std::uint64_t had_ns = 0;                         // open time since then, in openings that count
-  std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
-  std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
-  bool urgent_busy = false;     // it had work at that decision
+  // In its turns, or while it joined others', in the blocks of the present pair (filling.h).
+  std::array<std::uint64_t, 2> turn_launches = {};
+  bool joins = false;               // the turns of all others, instead of having its own: the answer so far (filling.h)
+  bool joined = false;              // it did, at the last decision
+  float joins_gain = 0;             // what was measured when that became the answer: a logarithm
+  std::uint64_t open_since_ns = 0;  // busy and open since, also by the guard; 0: it is not (guard.h)
+  std::uint64_t starved_since_ns = 0;  // when its wait began, until it was open for a guard turn; 0: none
+  std::uint64_t had_ns = 0;            // open time since then, in openings that count
+  std::uint64_t guard_until_ns = 0;    // until when the guard keeps it open; 0: it does not
+  std::uint64_t urgent_ns = 0;         // laxity: the latest deadline of work that has no slack left; 0: none
+  bool urgent_busy = false;            // it had work at that decision
   // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients; 0: it is not.
   std::uint64_t aside = 0;
   ShareMemory share = {};

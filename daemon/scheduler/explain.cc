@@ -11,6 +11,7 @@
 #include "daemon/policy/turns.h"
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
+#include "daemon/scheduler/filling_words.h"
 #include "daemon/scheduler/memory_words.h"
 #include "daemon/scheduler/queue_priority_words.h"
 #include "daemon/scheduler/share_owner.h"
@@ -154,6 +155,8 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   explanation.benefit = client.effective.latency == Latency::kStrict
                             ? "it holds those below it whenever it is busy (latency=strict)"
                             : BenefitText(*client.group->memory.benefit, context.config.policy.tolerance_percent);
+  if (const std::string joins = JoinsText(client.group->memory); !joins.empty())
+    explanation.benefit += (explanation.benefit.empty() ? "" : "; ") + joins;
   explanation.queue_priority = QueuePriorityText(client, context.config.policy);
   return explanation;
 }

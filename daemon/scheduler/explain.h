@@ -52,7 +52,8 @@ struct Explanation {
   std::vector<ExplainedCause> causes;  // largest first
   std::vector<ExplainedSpan> spans;    // oldest first
   std::string summary;
-  std::string benefit;           // what it gains by holding those below (benefit_words.h)
+  std::string benefit;  // what it gains by holding those below (benefit_words.h), or others by its joining their turns
+                        // (filling_words.h)
   std::string queue_priority;    // queue_priority_words.h
   std::vector<Remedy> remedies;  // most effective first
   PassedCounts passed;

@@ -8,15 +8,32 @@
 
 namespace xschedd {
 
+namespace {
+
+// "21 % faster".
+std::string Faster(float gain) {
+  const double percent = 100 * std::expm1(static_cast<double>(gain));
+  return fmt::format("{:.0f} % {}", std::abs(percent), percent < 0 ? "more slowly" : "faster");
+}
+
+}  // namespace
+
 std::string FillingText(const policy::FillingMemory& memory) {
-  const std::uint32_t now = std::min(memory.settled, memory.most);
+  const std::uint32_t joiners = memory.may_join ? memory.joiners : 0;
+  const std::uint32_t now = std::min(memory.settled, memory.most - joiners);
   std::string text = fmt::format("{} at a time", now);
+  if (joiners != 0) text += fmt::format(", and {} in all turns", joiners);
   if (now < memory.settled || (memory.most == 1 && memory.groups > 1))
     return text + ", because more would delay a more important client by more than tolerance_percent";
   if (memory.gain_of == 0) return text;
-  const double percent = 100 * std::expm1(static_cast<double>(memory.gain));
-  return fmt::format("{}: with {} they got on {:.0f} % {} than with {}", text, memory.gain_of, std::abs(percent),
-                     percent < 0 ? "more slowly" : "faster", memory.gain_of - 1);
+  return fmt::format("{}: with {} they got on {} than with {}", text, memory.gain_of, Faster(memory.gain),
+                     memory.gain_of - 1);
+}
+
+std::string JoinsText(const policy::GroupMemory& memory) {
+  if (!memory.joins) return {};
+  return fmt::format("it joins all others' turns instead of having its own: with that, they and it got on {}",
+                     Faster(memory.joins_gain));
 }
 
 }  // namespace xschedd

@@ -1,4 +1,5 @@
-// How many groups have their turn at a time on a device, and why, in words. Thread rule: pure functions.
+// How many groups have their turn at a time on a device, which join them, and why, in words. Thread rule: pure
+// functions.
 #pragma once
 
 #include <string>
@@ -9,5 +10,7 @@ namespace xschedd {
 
 // "2 at a time, with which they got on 83 % faster than with 1".
 std::string FillingText(const policy::FillingMemory& memory);
+// "it joins all others' turns, ...". Empty: it does not.
+std::string JoinsText(const policy::GroupMemory& memory);
 
 }  // namespace xschedd

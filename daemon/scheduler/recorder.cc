@@ -119,6 +119,16 @@ void Recorder::NoteFilling(const Device& device, const policy::FillingMemory& fi
   SPDLOG_INFO("turns device={} \"{}\"", device.pci_address, FillingText(filling));
 }
 
+void Recorder::NoteJoins(const Group& group, const policy::GroupMemory& memory, std::uint64_t now_ns) {
+  if (group.memory.joins == memory.joins) return;
+  const Client& client = *group.clients.front();
+  const std::string text = memory.joins
+                               ? JoinsText(memory)
+                               : "it has its own turns again, since its joining others' no longer made them faster";
+  events_.Add(ClientEvent(EventKind::kLever, client, now_ns, text));
+  SPDLOG_INFO("turns pid={} group={} \"{}\"", client.identity.pid, group.name, text);
+}
+
 bool Recorder::IsSampleDue(std::uint64_t now_ns) {
   if (now_ns - sampled_ns_ < kSampleIntervalNs) return false;
   sampled_ns_ = now_ns;

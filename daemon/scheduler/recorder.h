@@ -47,6 +47,8 @@ class Recorder {
   void NoteBenefit(const Group& group, const policy::BenefitSlot& benefit, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 
+  // `memory`: from now on; the group still has the one before.
+  void NoteJoins(const Group& group, const policy::GroupMemory& memory, std::uint64_t now_ns);
   // `filling`: from now on; the device's memory still has the one before.
   static void NoteFilling(const Device& device, const policy::FillingMemory& filling);
 

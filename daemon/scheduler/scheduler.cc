@@ -125,6 +125,7 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
     recorder_.NoteBenefit(*cluster.groups[i], decision.memory[i].benefit, decides_by_.tolerance_percent, now_ns);
+    recorder_.NoteJoins(*cluster.groups[i], decision.memory[i], now_ns);
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }

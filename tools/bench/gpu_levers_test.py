@@ -222,7 +222,7 @@ class Levers(unittest.TestCase):
         self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | loop 100.0 | – | – | – |", lines)
 
     def test_the_daemon_learns_until_it_has_an_answer_for_each(self) -> None:
-        def seconds(first_settled: int, searches_until: int = 0) -> float:
+        def seconds(first_settled: int, searches_until: int = 0, least_s: float = 0) -> float:
             count = 0
 
             def work() -> None:
@@ -230,9 +230,10 @@ class Levers(unittest.TestCase):
                 count += 1
 
             return levers.learn(work, lambda: {"high": {"benefit": {"is_settled": count >= first_settled, "is_searching": count < searches_until}},
-                                               "loop": {"benefit": None}})
+                                               "loop": {"benefit": None}}, least_s)
 
         self.assertEqual(seconds(1), levers.LEARN_S)
+        self.assertEqual(seconds(1, least_s=2.5 * levers.LEARN_S), 3 * levers.LEARN_S)
         self.assertEqual(seconds(3), 3 * levers.LEARN_S)
         self.assertEqual(seconds(1, 2), 2 * levers.LEARN_S)
         self.assertEqual(seconds(1000), levers.LEARN_MOST_S)

@@ -1,4 +1,5 @@
-// How many groups have their turn at a time: loops on a modelled device, below an important program that holds them.
+// How many groups have their turn at a time, and which join: loops on a modelled device, below an important program
+// that holds them.
 #include <cmath>
 #include <random>
 #include <vector>
@@ -16,10 +17,11 @@ struct Work {
   std::vector<double> loops;
   double request_ms = 10;  // of the important program
   double pause_ms = 10;
-  double switches = 0.1;            // the part of the device that is lost while several loops run side by side
-  double noise = 0.1;               // standard deviation of what a loop launches between two decisions
-  std::size_t lower = 0;            // how many of the loops, the last ones, are less important than the others
-  std::vector<double> beside = {};  // of each loop, its speed while several are open; empty: as the device allows
+  double switches = 0.1;  // the part of the device that is lost while several loops run side by side
+  double noise = 0.1;     // standard deviation of what a loop launches between two decisions
+  std::size_t lower = 0;  // how many of the loops, the last ones, are less important than the others
+  // Of each loop, its speed beside each of the loops; of several, the product. Empty: as the device allows.
+  std::vector<std::vector<double>> beside = {};
 };
 
 // Loops that always have work, below a program with requests that others beside it slow down. Virtual time.
@@ -47,6 +49,9 @@ class LoopsBelow {
   }
 
   State& Of() { return world_.state; }
+  bool Joins(std::size_t loop) const { return world_.state.groups[1 + loop].memory.joins; }
+  // What it made since ForgetTimes, of what it would have made alone.
+  double RateOf(std::size_t loop) const { return progress_ms_[loop] * 1e6 / static_cast<double>(open_ns_); }
   void SetLoops(const std::vector<double>& loops) { work_.loops = loops; }
   std::uint32_t Settled() const { return world_.state.devices[0].memory.filling.settled; }
   std::uint32_t Changes() const { return changes_; }
@@ -54,7 +59,10 @@ class LoopsBelow {
   double TrialPart() const {
     return competing_ns_ == 0 ? 0 : static_cast<double>(trial_ns_) / static_cast<double>(competing_ns_);
   }
-  void ForgetTimes() { competing_ns_ = trial_ns_ = 0; }
+  void ForgetTimes() {
+    competing_ns_ = trial_ns_ = open_ns_ = 0;
+    progress_ms_.assign(work_.loops.size(), 0);
+  }
 
  private:
   // The important program begins or ends a request.
@@ -80,7 +88,8 @@ class LoopsBelow {
     const double speed = demand > capacity ? capacity / demand : 1;
     for (std::size_t i = 0; i < work_.loops.size(); ++i) {
       if (!IsOpen(i)) continue;
-      const double own = open > 1 && !work_.beside.empty() ? work_.beside[i] : speed;
+      const double own = work_.beside.empty() ? speed : SpeedBesideOthers(i);
+      progress_ms_[i] += passed_ms * own;
       made_[i] += 20 * passed_ms * own * std::exp(work_.noise * normal_(random_));
       const double whole = std::floor(made_[i]);
       made_[i] -= whole;
@@ -89,9 +98,17 @@ class LoopsBelow {
     if (world_.state.tenants[0].busy)
       world_.state.tenants[0].launched = static_cast<std::uint64_t>(10 * passed_ms * (open == 0 ? 1 : 0.6));
     if (open == 0) return;
+    open_ns_ += passed_ns;
     const FillingMemory& filling = world_.state.devices[0].memory.filling;
     competing_ns_ += passed_ns;
     if (filling.place != 0 && filling.is_trial) trial_ns_ += passed_ns;
+  }
+
+  double SpeedBesideOthers(std::size_t loop) const {
+    double speed = 1;
+    for (std::size_t i = 0; i < work_.loops.size(); ++i)
+      if (i != loop && IsOpen(i)) speed *= work_.beside[loop][i];
+    return speed;
   }
 
   void Decide() {
@@ -108,6 +125,8 @@ class LoopsBelow {
   std::uint64_t now_ns_ = kNow;
   std::uint64_t important_ns_ = kNow + kNsPerMs;
   std::vector<double> made_ = std::vector<double>(16);
+  std::vector<double> progress_ms_ = std::vector<double>(16);
+  std::uint64_t open_ns_ = 0;
   std::uint32_t changes_ = 0;
   std::uint64_t competing_ns_ = 0;
   std::uint64_t trial_ns_ = 0;
@@ -131,8 +150,12 @@ TEST_CASE("filling: as few groups at a time as fill the device") {
       {"two that leave it idle, below requests that one more would delay by a tenth", {{0.4, 0.4}, 2}, 1},
       {"one that fills it and one that does not", {{1, 0.3}}, 2},
       {"one", {{0.4}}, 1},
-      {"three, of which one gains at the cost of another", {.loops = {1, 1, 1}, .beside = {1.04, 0.62, 0.31}}, 1},
-      {"three, of which one gains less", {.loops = {1, 1, 1}, .beside = {0.9, 0.75, 0.5}}, 3},
+      {"three, of which one gains at the cost of another",
+       {.loops = {1, 1, 1}, .beside = {{1, 1.04, 1.04}, {0.62, 1, 0.62}, {0.31, 0.31, 1}}},
+       1},
+      {"three, of which one gains less",
+       {.loops = {1, 1, 1}, .beside = {{1, 0.9, 0.9}, {0.75, 1, 0.75}, {0.5, 0.5, 1}}},
+       2},
       {"two above two more, which they try beside them now and then", {.loops = {0.4, 0.4, 0.4, 0.4}, .lower = 2}, 2},
   };
   for (const Row& row : rows) {
@@ -142,6 +165,48 @@ TEST_CASE("filling: as few groups at a time as fill the device") {
       LoopsBelow device(row.work, seed);
       device.Run(90);
       CHECK(device.Settled() == row.settled);
+    }
+  }
+}
+
+TEST_CASE("filling: who needs what others do not use joins their turns") {
+  // Copies, long kernels and short ones; the last two as in docs/results/h200-levers-e82226ac-dirty-aside.md.
+  const std::vector<std::vector<double>> copies = {{1, 1, 1}, {0.77, 1, 0.95}, {0.55, 0.05, 1}};
+  const std::vector<std::vector<double>> both_copy = {
+      {1, 1, 1, 1}, {1, 1, 1, 1}, {0.9, 0.9, 1, 0.95}, {0.9, 0.9, 0.05, 1}};
+  const std::vector<std::vector<double>> compute = {{1, 0.45, 0.45}, {0.45, 1, 0.45}, {0.45, 0.45, 1}};
+  struct Row {
+    const char* name;
+    Work work;
+    std::vector<bool> join;
+    std::vector<double> least;  // RateOf
+  };
+  const Row rows[] = {
+      {"one that copies", {.loops = {1, 1, 1}, .beside = copies}, {true, false, false}, {0.9, 0.35, 0.24}},
+      {"below requests that one more would delay by a tenth",
+       {.loops = {1, 1, 1}, .request_ms = 2, .beside = copies},
+       {false, false, false},
+       {0.3, 0.3, 0.3}},
+      {"three that compute", {.loops = {1, 1, 1}, .beside = compute}, {false, false, false}, {0.29, 0.29, 0.29}},
+      {"two that copy, with which three have the device at a time",
+       {.loops = {1, 1, 1, 1}, .beside = both_copy},
+       {},
+       {0.74, 0.6, 0.38, 0.22}},
+      {"one of two", {.loops = {1, 1}, .beside = copies}, {false, false}, {0.9, 0.7}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    for (std::uint32_t seed = 1; seed <= Seeds(20); ++seed) {
+      INFO("seed " << seed);
+      LoopsBelow device(row.work, seed);
+      device.Run(120);
+      device.ForgetTimes();
+      device.Run(60);
+      for (std::size_t i = 0; i < row.work.loops.size(); ++i) {
+        INFO("loop " << i);
+        if (!row.join.empty()) CHECK(device.Joins(i) == row.join[i]);
+        CHECK(device.RateOf(i) >= row.least[i]);
+      }
     }
   }
 }

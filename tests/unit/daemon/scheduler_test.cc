@@ -136,6 +136,11 @@ TEST_CASE("how many have their turn at a time is said in words") {
   memory.settled = 2;
   memory.gain = 0.6F;
   CHECK(FillingText(memory) == "2 at a time: with 2 they got on 82 % faster than with 1");
+  memory.joiners = 1;
+  CHECK(FillingText(memory) == "2 at a time: with 2 they got on 82 % faster than with 1");
+  memory.may_join = true;
+  CHECK(FillingText(memory) == "2 at a time, and 1 in all turns: with 2 they got on 82 % faster than with 1");
+  memory.joiners = 0;
   memory.most = 1;
   CHECK(FillingText(memory) ==
         "1 at a time, because more would delay a more important client by more than tolerance_percent");

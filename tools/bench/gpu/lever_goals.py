@@ -44,7 +44,7 @@ TIME_SLICED: Dict[str, Goal] = {
     "six": Goal(EITHER, 1.05, 1.15, 0.9, is_by_priority=True),
     "embed-long": STRANGER, "embed-three": STRANGER, "denoise-networks": STRANGER, "beams-tiny": STRANGER,
     "jax-copies": STRANGER, "jax-tiny": STRANGER, "workers": STRANGER, "shifting": STRANGER,
-    "notebook": STRANGER, "kinds": STRANGER, "steps": STRANGER,
+    "notebook": STRANGER, "kinds": STRANGER, "bert-kinds": STRANGER, "steps": STRANGER,
     "three": AS_HELD, "bert": AS_HELD, "one-five": AS_HELD, "poisson": AS_HELD, "one-one": AS_HELD, "graph-one": AS_HELD,
 }
 MPS = Goal(("mps priority",), 1.05, 1.05, 0.98, others_of="mps priority")  # in every scenario

@@ -17,8 +17,9 @@ from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S, SHIFTING_S = 3.0, 12.0
 # The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h): the fewer
-# requests a second, the longer that takes. How many take turns at a time (daemon/policy/filling.h) takes some 15 s.
-LEARN_S, LEARN_MOST_S = 20.0, 120.0
+# requests a second, the longer that takes. How many take turns at a time, and which join them (daemon/policy/filling.h),
+# takes some 15 s for each alternative.
+LEARN_S, LEARN_MOST_S, LEARN_TURNS_S = 20.0, 120.0, 15.0
 
 BESIDE = ("priority", "--tolerance", "100", "--step-aside", "off")
 # Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself; under MPS windows are four
@@ -46,15 +47,15 @@ def decided(rig: Rig, scenario: Scenario) -> Dict[str, dict]:
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
 
 
-def learn(work: Callable[[], object], decided_now: Callable[[], Dict[str, dict]]) -> float:
-    """Works, LEARN_S at a time, until each measured benefit has led to an answer and no search is under way. Returns the
-    seconds of work."""
+def learn(work: Callable[[], object], decided_now: Callable[[], Dict[str, dict]], least_s: float) -> float:
+    """Works, LEARN_S at a time, until each measured benefit has led to an answer and no search is under way, and for
+    `least_s`. Returns the seconds of work."""
     learnt_s = 0.0
     while learnt_s < LEARN_MOST_S:
         work()
         learnt_s += LEARN_S
         benefits = [its["benefit"] for its in decided_now().values() if its["benefit"]]
-        if all(benefit["is_settled"] and not benefit["is_searching"] for benefit in benefits):
+        if learnt_s >= least_s and all(benefit["is_settled"] and not benefit["is_searching"] for benefit in benefits):
             break
     return learnt_s
 
@@ -108,7 +109,9 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         modes: Counter = Counter()  # at the end of each stretch: asking during one takes cores from the programs
         rounds: List[Dict[str, dict]] = []
         names = [*(asked.program for asked in scenario.asked), *scenario.background]
-        learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S, cores_of(names, 0)), lambda: decided(rigs[DECIDED], scenario))
+        others = len(scenario.background)
+        learnt_s = learn(lambda: stretch(DECIDED, scenario, LEARN_S, cores_of(names, 0)), lambda: decided(rigs[DECIDED], scenario),
+                         LEARN_TURNS_S * others if others > 2 else 0)
         for number in range(-1, bench.options.lever_rounds):
             cores = cores_of(names, number)
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], stretch_s, {high: scenario.high.load},

@@ -129,6 +129,8 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
              Asked("graph"), ("train0", "cupy"), equals=(Asked("notebook", Load(5, "poisson")),)),
     Scenario("kinds", "the graph of ResNet-18 beside long kernels, tiny ones, copies, graph networks and CuPy at once", Asked("graph"),
              ("long", "tiny", "copies", "networks", "cupy")),
+    Scenario("bert-kinds", "BERT-base, batch 1, beside the same five at once", Asked("bert"),
+             ("long", "tiny", "copies", "networks", "cupy")),
     Scenario("steps", "the graph of ResNet-18 beside graphs of kernels that take longer than a turn, and CuPy", Asked("graph"),
              ("steps", "cupy")),
     Scenario("embed-long", "a BERT that embeds sentences, each request of another shape, beside long kernels", EMBED, ("long",)),
