@@ -219,8 +219,9 @@ class Arbiter {
   std::uint32_t OnlyDeviceOf(std::uint32_t group) const;
   void CountLaunches(std::uint32_t group);
   void FindLimits();
-  void EndPair(std::uint32_t device);
-  std::optional<double> FasterIn(std::uint32_t device) const;
+  void ForgetTurns(std::uint32_t device);
+  void EndRound(std::uint32_t device);
+  std::optional<double> GainOn(std::uint32_t device) const;
   void FindTakers();
   void AddTaker(std::uint32_t group, std::uint32_t device);
   void FindJoiners();

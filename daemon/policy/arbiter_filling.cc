@@ -22,7 +22,7 @@ std::uint32_t Arbiter::OnlyDeviceOf(std::uint32_t group) const {
 void Arbiter::CountLaunches(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
-  next.turn_launches = before.turn_launches;
+  next.turn_sums = before.turn_sums;
   next.launched = before.launched;
   next.ran_ns = before.ran_ns;
   const std::uint32_t only = OnlyDeviceOf(group);
@@ -35,8 +35,10 @@ void Arbiter::CountLaunches(std::uint32_t group) {
     ran_ns += state_->tenants[i].ran_ns;
   }
   Turns::CountLaunches(next, launched, ran_ns);
-  const bool had_turn = before.turn_since_ns != 0 || before.joined;
-  if (had_turn && devices_[only].counted) next.turn_launches[*devices_[only].counted] += launched;
+  if (!before.is_in_turn || !devices_[only].counted) return;
+  GroupMemory::TurnSum& sum = next.turn_sums[*devices_[only].counted];
+  sum.launches += launched;
+  sum.ns += now_ns_ - state_->devices[only].memory.filling.seen_ns;
 }
 
 // How many groups have their turn at a time, on each device.
@@ -44,53 +46,58 @@ void Arbiter::FindLimits() {
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
     if (!devices_[i].is_limit_free) continue;
     FillingMemory& memory = decision_->devices[i].filling;
-    if (filling_.IsPairOver(memory)) EndPair(i);
+    if (filling_.IsPairOver(memory)) filling_.EndPair(memory, GainOn(i));
+    EndRound(i);
     if (filling_.IsDue(memory)) {
+      if (memory.pairs == 0) ForgetTurns(i);
       filling_.Begin(memory);
-      for (std::uint32_t group = 0; group < groups_.size(); ++group)
-        if (OnlyDeviceOf(group) == i) decision_->memory[group].turn_launches = {};
     }
     devices_[i].limit = filling_.AtATime(memory);
   }
 }
 
-void Arbiter::EndPair(std::uint32_t device) {
+void Arbiter::ForgetTurns(std::uint32_t device) {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (OnlyDeviceOf(group) == device) decision_->memory[group].turn_sums = {};
+}
+
+void Arbiter::EndRound(std::uint32_t device) {
   FillingMemory& filling = decision_->devices[device].filling;
-  const std::uint64_t compared = filling.trial.group;
-  const auto gain = filling_.EndPair(filling, FasterIn(device));
-  if (!gain || compared == 0) return;
+  const float gain = filling.best_gain;
+  const FillingMemory::Trial best = filling_.EndRound(filling);
+  if (best.group == 0) return;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    if (state_->groups[group].id != compared) continue;
-    GroupMemory& memory = decision_->memory[group];
-    memory.joins = !memory.joins;
-    memory.joins_gain = *gain;
+    if (state_->groups[group].id != best.group) continue;
+    decision_->memory[group].joins = !best.is_fewer;
+    decision_->memory[group].joins_gain = gain;
   }
 }
 
-// Filling::EndPair's ratio. As a sum of whole numbers: that does not depend on the order of the groups.
-std::optional<double> Arbiter::FasterIn(std::uint32_t device) const {
+// Filling::EndPair's gain. As a sum of whole numbers: that does not depend on the order of the groups.
+std::optional<double> Arbiter::GainOn(std::uint32_t device) const {
   constexpr double kParts = 1e6;
   const FillingMemory& filling = decision_->devices[device].filling;
-  const auto& [usual_ns, trial_ns] = filling.counted_ns;
-  const int with_more = filling.trial.is_fewer ? -1 : 1;
   std::int64_t sum = 0;
   std::int64_t count = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    const auto& [usual, trial] = decision_->memory[group].turn_launches;
-    if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) continue;
-    const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
-      return static_cast<double>(launches) / static_cast<double>(ns);
+    const GroupMemory& memory = decision_->memory[group];
+    const auto& [usual, trial] = memory.turn_sums;
+    if (usual.launches == 0 || trial.launches == 0 || OnlyDeviceOf(group) != device) continue;
+    const bool is_tried = state_->groups[group].id == filling.trial.group;
+    const auto rate = [&](const GroupMemory::TurnSum& its, bool is_trial) {
+      const double part = Filling::PartOf(filling, is_trial, memory.joins != (is_trial && is_tried));
+      return part * static_cast<double>(its.launches) / static_cast<double>(std::max<std::uint64_t>(its.ns, 1));
     };
-    const double ratio = std::log(rate(trial, trial_ns) / rate(usual, usual_ns));
-    const std::int64_t faster = with_more * std::llround(kParts * ratio);
-    sum += faster;
-    least = std::min(least, faster);
+    const double faster = std::log(rate(trial, true) / rate(usual, false));
+    const std::int64_t with_more = std::llround(kParts * (filling.trial.is_fewer ? -faster : faster));
+    sum += with_more;
+    least = std::min(least, with_more);
     ++count;
   }
   if (count == 0) return std::nullopt;
   const double mean = static_cast<double>(sum) / (kParts * static_cast<double>(count));
-  return with_more * Filling::GainOf(mean, static_cast<double>(least) / kParts);
+  return Filling::GainOf(mean, static_cast<double>(least) / kParts);
 }
 
 // Which groups take turns on each device, and how many of them at a time the more important ones tolerate.
@@ -136,7 +143,7 @@ void Arbiter::FindJoiners() {
     const std::uint32_t only = view.tracked ? OnlyDeviceOf(group) : kNobody;
     if (only == kNobody || view.rank < devices_[only].takes_turns.rank) continue;
     DeviceView& device = devices_[only];
-    view.joins = memory.joined = Filling::Joins(devices[only].filling, state_->groups[group].id, memory.joins);
+    view.joins = Filling::Joins(devices[only].filling, state_->groups[group].id, memory.joins);
     if (!view.joins) continue;
     const auto tenants = roster_.TenantsOf(group);
     if (std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return IsRecent(state_->tenants[i]); }))
@@ -155,6 +162,12 @@ std::uint32_t Arbiter::MostBelow(std::uint32_t group) const {
 }
 
 void Arbiter::NoteFilling() {
+  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.is_limit_free; })) return;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    GroupMemory& memory = decision_->memory[group];
+    const bool has_turn = memory.turn_since_ns != 0 || groups_[group].joins;
+    memory.is_in_turn = has_turn && groups_[group].blocked == Why::kOpen;
+  }
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceView& device = devices_[i];
     if (!device.is_limit_free) continue;

@@ -2,15 +2,12 @@
 
 #include <cmath>
 
-#include "daemon/policy/average.h"
-
 namespace xschedd::policy {
 namespace {
 
 void Forget(FillingMemory& memory) {
   memory.place = 0;
   memory.pairs = 0;
-  memory.mean = memory.variance = 0;
 }
 
 void BeginRound(FillingMemory& memory) {
@@ -18,6 +15,8 @@ void BeginRound(FillingMemory& memory) {
   memory.next_trial = 0;
   memory.tried_group = 0;
   memory.trials = 0;
+  memory.is_round_over = false;
+  memory.best = {};
 }
 
 // How many have a device at a time in the trial, but for those who join anyway.
@@ -25,16 +24,9 @@ std::uint32_t AtATimeIn(const FillingMemory::Trial& trial) {
   return trial.number + (trial.group != 0 && !trial.is_fewer ? 1 : 0);
 }
 
-// Whether the pairs so far ask for the trial; nullopt: not clear yet.
-std::optional<bool> Verdict(const FillingMemory& memory) {
-  const bool is_in_force = memory.trial.is_fewer;  // what lets more of them run
-  const double gain = is_in_force ? -memory.mean : memory.mean;
-  const double worth = std::log1p((is_in_force ? Filling::kStillWorthPercent : Filling::kWorthPercent) / 100);
-  const double away = std::abs(gain - worth);
-  const std::uint32_t fewest = away > Filling::kPlain ? Filling::kFewestPlainPairs : Filling::kFewestPairs;
-  const bool is_clear = memory.pairs >= fewest && away >= 2 * std::sqrt(memory.variance / memory.pairs);
-  if (!is_clear && memory.pairs < Filling::kPairs) return std::nullopt;
-  return (gain > worth) != is_in_force;
+// The least gain for which more of them at a time are worth it: a logarithm.
+double WorthOf(const FillingMemory::Trial& trial) {
+  return std::log1p((trial.is_fewer ? Filling::kStillWorthPercent : Filling::kWorthPercent) / 100);
 }
 
 }  // namespace
@@ -59,7 +51,6 @@ std::optional<std::size_t> Filling::Advance(FillingMemory& memory) const {
   const bool counts = memory.block_ns >= kSettleNs;
   const std::size_t sum = memory.is_trial ? 1 : 0;
   memory.block_ns += passed;
-  if (counts) memory.counted_ns[sum] += passed;
   if (memory.block_ns >= BlockNs(memory)) {
     memory.block_ns = 0;
     memory.is_trial = !memory.is_trial;
@@ -72,34 +63,48 @@ bool Filling::IsPairOver(const FillingMemory& memory) const {
   return memory.place > 2;
 }
 
-std::optional<float> Filling::EndPair(FillingMemory& memory, std::optional<double> ratio) const {
+void Filling::EndPair(FillingMemory& memory, std::optional<double> gain) const {
   memory.place = 0;
-  if (!ratio) {
+  if (!gain) {
     memory.left_ns = kShortestWaitNs;
-    return std::nullopt;
+    Forget(memory);
+    return;
   }
   ++memory.pairs;
-  Average(memory.mean, memory.variance, static_cast<float>(*ratio), 1.0F / static_cast<float>(memory.pairs));
-  const std::optional<bool> changes = Verdict(memory);
-  if (!changes) return std::nullopt;
+  memory.trial_gain = static_cast<float>(*gain);
   const FillingMemory::Trial trial = memory.trial;
-  const float gain = trial.is_fewer ? -memory.mean : memory.mean;
+  const double better = trial.is_fewer ? WorthOf(trial) - *gain : *gain - WorthOf(trial);
+  const double away = std::abs(better);
+  const std::uint32_t enough = away > kPlain ? kFewestPairs : away > kNotClose ? kFewerPairs : kPairs;
+  if (memory.pairs < enough) return;
+  Forget(memory);
+  ++memory.trials;
+  memory.left_ns = kFirstWaitNs;
   if (trial.group == 0) {
-    memory.gain = gain;
+    memory.gain = static_cast<float>(*gain);
     memory.gain_of = std::max(trial.number, memory.settled);
     memory.next_trial = trial.is_fewer ? 2 : 1;
   } else {
     memory.next_trial = 2;
     memory.tried_group = trial.group;
   }
-  memory.left_ns = kFirstWaitNs;
-  ++memory.trials;
-  Forget(memory);
-  if (!*changes) return std::nullopt;
-  memory.settled = trial.number;
-  memory.wait_ns = 0;
+  const auto of_best = static_cast<double>(memory.best.is_fewer ? -memory.best_gain : memory.best_gain);
+  if (better <= 0 || (memory.best.number != 0 && (trial.is_fewer ? -*gain : *gain) <= of_best)) return;
+  memory.best = trial;
+  memory.best_gain = static_cast<float>(*gain);
+  memory.is_round_over = trial.group == 0 && better > kPlain;
+}
+
+// All decisions of one instant go by the same answers.
+FillingMemory::Trial Filling::EndRound(FillingMemory& memory) const {
+  if (!memory.is_round_over || memory.number_ns == now_ns_) return {};
+  const FillingMemory::Trial best = memory.best;
+  const bool changes = best.number != 0;
+  memory.wait_ns = changes ? 0 : std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
+  memory.left_ns = changes ? kFirstWaitNs : memory.wait_ns * memory.trials;
+  if (changes) memory.settled = best.number;
   BeginRound(memory);
-  return gain;
+  return best;
 }
 
 // Somebody has to have turns in which others can join: two groups at least.
@@ -123,12 +128,6 @@ FillingMemory::Trial Filling::NextTrial(const FillingMemory& memory) {
                             : FillingMemory::Trial{};
 }
 
-void Filling::EndRound(FillingMemory& memory) {
-  memory.wait_ns = std::clamp(2 * memory.wait_ns, kShortestWaitNs, kLongestWaitNs);
-  memory.left_ns = memory.wait_ns * memory.trials;
-  BeginRound(memory);
-}
-
 bool Filling::IsDue(const FillingMemory& memory) const {
   return memory.place == 0 && memory.competed && memory.left_ns == 0 && NextTrial(memory).number != 0;
 }
@@ -139,7 +138,6 @@ void Filling::Begin(FillingMemory& memory) const {
   memory.place = 1;
   memory.is_trial = memory.pairs % 2 != 0;
   memory.block_ns = 0;
-  memory.counted_ns = {};
 }
 
 std::uint32_t Filling::AtATime(FillingMemory& memory) const {
@@ -151,6 +149,14 @@ std::uint32_t Filling::AtATime(FillingMemory& memory) const {
   const std::uint32_t most = memory.most - (memory.may_join ? memory.joiners : 0);
   memory.number = is_trial ? memory.trial.number : std::min(memory.settled, most);
   return memory.number;
+}
+
+double Filling::PartOf(const FillingMemory& memory, bool is_trial, bool joins) {
+  if (joins) return 1;
+  std::uint32_t joiners = MayJoin(memory) ? memory.joiners : 0;
+  if (is_trial && memory.trial.group != 0) joiners = memory.trial.is_fewer ? joiners - 1 : joiners + 1;
+  const std::uint32_t number = is_trial ? memory.trial.number : memory.settled;
+  return std::min(1.0, static_cast<double>(number) / static_cast<double>(std::max(1u, memory.groups - joiners)));
 }
 
 void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const {
@@ -181,7 +187,7 @@ void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& n
   memory.candidate = takers.candidate;
   memory.candidate_joins = takers.candidate_joins;
   if (!takers.compete) return;
-  if (memory.place == 0 && memory.trials != 0 && NextTrial(memory).number == 0) EndRound(memory);
+  if (memory.place == 0 && memory.trials != 0 && NextTrial(memory).number == 0) memory.is_round_over = true;
   std::uint64_t left_ns = memory.left_ns;
   if (memory.place != 0) {
     const std::uint64_t end_ns = memory.block_ns < kSettleNs ? kSettleNs : BlockNs(memory);

@@ -5,18 +5,20 @@
 //   - One at a time, until trials show that with more at a time they get on faster, by at least kWorthPercent. What
 //     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
-//   - A block is as long as a turn of each of the groups. A pair is two neighbouring ones, with the number in force and
-//     with one more or one fewer. Each group gives a logarithm of a ratio, and a pair their mean, so that what some
-//     lose counts as much as what others gain. Side by side the driver divides the device, and favours long kernels: on
-//     an H200 such a program got on twice as fast with two at a time, and a training of graph networks lost four
-//     tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a gain counts only up to kAhead times
-//     what the group that gains least has. Pairs follow one another until the verdict is clear, kPairs at most.
+//   - A block is as long as a turn of each of the groups. A pair is two neighbouring ones, with what is in force and
+//   with
+//     what is tried. A trial has kPairs of them, or fewer if the gain is not close to what is worth it. Each group
+//     gives a logarithm of how much faster it gets on: by its launches in its turns, and by which part of the time its
+//     turns have. The gain is their mean, so that what some lose counts as much as what others gain. Side by side the
+//     driver divides the device, and favours long kernels: on an H200 such a program got on twice as fast with two at a
+//     time, and a training of graph networks lost four tenths (docs/results/h200-levers-e82226ac-dirty-aside.md,
+//     embed-three). So a gain counts only up to kAhead times what the group that gains least has.
 //   - Who shares its turn matters, too. A program that mostly copies loses nothing beside others, nor do they, but two
-//     that compute do. So a group may *join* the turns of all others, instead of having its own. Whether that is
-//     faster for all of them is tried for one group after the other. If no more are allowed at a time, it joins in the
-//     place of one that has its turn.
-//   - A round of trials: one more, one fewer, each group's joining. They follow one another after kFirstWaitNs. If any
-//     has changed what is in force, a new round begins. Else it begins later: for each trial kShortestWaitNs, and twice
+//     that compute do. So a group may *join* the turns of all others, instead of having its own. If no more are allowed
+//     at a time, it joins in the place of one that has its turn.
+//   - A round has trials of one more, one fewer, and of each group's joining. They follow one another after
+//     kFirstWaitNs. If any is better than what is in force, the best is from then on, another number at once if it
+//     plainly is, and a new round begins. Else the next round begins later: for each trial kShortestWaitNs, and twice
 //     as long each time nothing changes, up to kLongestWaitNs. All times here are those in which groups take turns.
 //   - Other groups count once they have taken turns for kOthersLastNs: a group that tries something (benefit.h) changes
 //     who takes turns for a moment. If they come during a search, it begins anew after kInterruptedNs, so that groups
@@ -42,13 +44,15 @@ namespace xschedd::policy {
 class Filling {
  public:
   static constexpr std::uint32_t kMostAtATime = 8;
+  static constexpr std::uint32_t kPairs = 16;
+  // Fewer if the gain is so far, a logarithm, from what is worth it.
+  static constexpr std::uint32_t kFewerPairs = 8;
+  static constexpr double kNotClose = 0.05;
   static constexpr std::uint32_t kFewestPairs = 4;
-  static constexpr std::uint32_t kFewestPlainPairs = 2;  // if they are further than kPlain, a logarithm, from the limit
   static constexpr double kPlain = 0.2;
-  static constexpr std::uint32_t kPairs = 12;
   static constexpr double kWorthPercent = 10;
   static constexpr double kStillWorthPercent = 5;  // of one that is in force
-  static constexpr double kAhead = 0.4;            // a logarithm: 1.5 times
+  static constexpr double kAhead = 0.5;            // a logarithm: 1.65 times
   static constexpr std::uint64_t kFirstWaitNs = kNsPerS / 2;
   static constexpr std::uint64_t kShortestWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
@@ -75,16 +79,17 @@ class Filling {
     bool compete = false;  // more than one has work, and one is open
   };
 
-  // 1. Before admission: accounts for the time since the last decision. Returns in which of
-  // GroupMemory::turn_launches the launches since then belong, if in any.
+  // 1. Before admission: accounts for the time since the last decision. Returns in which of GroupMemory::turn_sums the
+  // launches since then belong, if in any.
   std::optional<std::size_t> Advance(FillingMemory& memory) const;
-  // 2. Whether both blocks of a pair are over: `ratio` is the mean over the groups of the logarithm of their launches
-  // in the trial block by those in the other, in equal times; nullopt: no group had launches in both.
+  // 2. Whether both blocks of a pair are over: `gain` is how much faster groups have got on in this trial with more of
+  // them at a time (GainOf); nullopt: no group had launches in both.
   bool IsPairOver(const FillingMemory& memory) const;
-  // If the trial becomes what is in force: how much faster groups get on with more of them at a time, a logarithm. The
-  // group whose joining it was is to be changed then.
-  [[nodiscard]] std::optional<float> EndPair(FillingMemory& memory, std::optional<double> ratio) const;
-  // 3. Whether a pair is due, which Begin begins. The groups' turn_launches must be 0 then.
+  void EndPair(FillingMemory& memory, std::optional<double> gain) const;
+  // The best of a round that is over, which is in force from now on; its number is 0: nothing changes. The joining of
+  // its group is to be changed.
+  [[nodiscard]] FillingMemory::Trial EndRound(FillingMemory& memory) const;
+  // 3. Whether a pair is due, which Begin begins. Of the first one in a trial the groups' turn_sums must be 0 then.
   bool IsDue(const FillingMemory& memory) const;
   void Begin(FillingMemory& memory) const;
   // 4. How many groups have their turn at a time now. All decisions of one instant give the same answer.
@@ -98,7 +103,9 @@ class Filling {
   // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
   void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
 
-  // What a pair shows of one more at a time, by its groups' logarithms: their mean, and the least.
+  // Which part of the time a group has its turn, with what is in force or in the trial.
+  static double PartOf(const FillingMemory& memory, bool is_trial, bool joins);
+  // What a trial shows of more at a time, by its groups' logarithms: their mean, and the least.
   static double GainOf(double mean, double least) { return std::min(mean, least + kAhead); }
 
   // How many there may be at a time below a group that works for `spell_ns` between two pauses in which they are let
@@ -109,8 +116,6 @@ class Filling {
   std::uint64_t BlockNs(const FillingMemory& memory) const;
   static FillingMemory::Trial NextTrial(const FillingMemory& memory);
   static bool MayJoin(const FillingMemory& memory);
-  // The last one of this round is over: the next round begins later.
-  static void EndRound(FillingMemory& memory);
 
   std::uint64_t turn_ns_ = 0;
   std::uint64_t now_ns_ = 0;
