@@ -127,10 +127,9 @@ void Arbiter::AddTaker(std::uint32_t group, std::uint32_t device) {
   const bool joins = decision_->memory[group].joins;
   view.takers.joiners += joins ? 1 : 0;
   const std::uint64_t id = state_->groups[group].id;
-  const bool is_next = view.takers.candidate == 0 || id < view.takers.candidate;
-  if (!is_next || OnlyDeviceOf(group) != device || !Filling::IsUntried(decision_->devices[device].filling, id)) return;
-  view.takers.candidate = id;
-  view.takers.candidate_joins = joins;
+  if (OnlyDeviceOf(group) != device || !Filling::IsUntried(decision_->devices[device].filling, id)) return;
+  std::uint64_t& candidate = view.takers.candidates[joins ? 1 : 0];
+  candidate = candidate == 0 ? id : std::min(candidate, id);
 }
 
 // Those that join others' turns. Not the turns of more important groups: none of these was asked.
@@ -158,7 +157,7 @@ void Arbiter::FindJoiners() {
 std::uint32_t Arbiter::MostBelow(std::uint32_t group) const {
   if (!holders_.Measures(group)) return 1;
   const BenefitMemory& benefit = *decision_->memory[group].benefit;
-  return Filling::MostAtATime(state_->settings.tolerance_percent, std::max(benefit.usual_spell_ns, benefit.spell_ns));
+  return Filling::MostAtATime(state_->settings.tolerance_percent, Benefit::UsualSpellNs(benefit));
 }
 
 void Arbiter::NoteFilling() {

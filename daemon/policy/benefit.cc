@@ -39,7 +39,7 @@ constexpr std::uint64_t kFirstCheckNs = 2 * kNsPerMs;
 // A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
 // A spell weighs 1/this in the average length of spells.
-constexpr std::uint64_t kUsualPart = 8;
+constexpr std::uint64_t kUsualPart = 32;
 // While others work and the group does not, the time until the next trial passes 1/this as fast.
 constexpr std::uint64_t kSlowPart = 4;
 // The period over which the cost of holding is measured.
@@ -390,6 +390,12 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   }
   memory.pause_credit_ns -= pause_ns;
   if (block.bursts != 0) block.busy_ns += pause_ns;
+}
+
+std::uint64_t Benefit::UsualSpellNs(const BenefitMemory& memory) {
+  const std::uint64_t usual = memory.usual_spell_ns;
+  if (usual == 0) return memory.spell_ns;
+  return usual + (memory.spell_ns - std::min(usual, memory.spell_ns)) / kUsualPart;
 }
 
 void Benefit::EndSpell(BenefitMemory& memory) {

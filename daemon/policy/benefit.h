@@ -166,6 +166,9 @@ class Benefit {
   void LeaveOthers(BenefitMemory& memory, const Work& work) const;
   // 0. In a later decision, before all others: whether they still may be.
   bool MayStayAside(const BenefitMemory& memory) const;
+  // How long it works between two pauses in which others are let in: on average, or for as long as the present spell
+  // makes that; 0: unknown.
+  static std::uint64_t UsualSpellNs(const BenefitMemory& memory);
 
  private:
   using Mode = BenefitMemory::Mode;

@@ -120,12 +120,12 @@ FillingMemory::Trial Filling::NextTrial(const FillingMemory& memory) {
   if (at_a_time > most) return {};
   if (memory.next_trial == 0 && at_a_time < most) return {.number = memory.settled + 1};
   if (memory.next_trial <= 1 && memory.settled > 1) return {.number = memory.settled - 1, .is_fewer = true};
-  if (memory.candidate == 0 || !MayJoin(memory)) return {};
-  if (memory.candidate_joins) return {.number = memory.settled, .group = memory.candidate, .is_fewer = true};
-  if (joiners + 2 >= memory.groups) return {};
-  if (at_a_time < most) return {.number = memory.settled, .group = memory.candidate};
-  return memory.settled > 1 ? FillingMemory::Trial{.number = memory.settled - 1, .group = memory.candidate}
-                            : FillingMemory::Trial{};
+  const auto& [next, next_joiner] = memory.candidates;
+  const bool is_room = MayJoin(memory) && joiners + 2 < memory.groups && (at_a_time < most || memory.settled > 1);
+  if (next_joiner != 0 && joiners != 0 && (!is_room || next == 0 || next_joiner < next))
+    return {.number = memory.settled, .group = next_joiner, .is_fewer = true};
+  if (next == 0 || !is_room) return {};
+  return {.number = at_a_time < most ? memory.settled : memory.settled - 1, .group = next};
 }
 
 bool Filling::IsDue(const FillingMemory& memory) const {
@@ -184,8 +184,7 @@ void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& n
   memory.groups = takers.count;
   memory.joiners = takers.joiners;
   memory.most = takers.most;
-  memory.candidate = takers.candidate;
-  memory.candidate_joins = takers.candidate_joins;
+  memory.candidates = takers.candidates;
   if (!takers.compete) return;
   if (memory.place == 0 && memory.trials != 0 && NextTrial(memory).number == 0) memory.is_round_over = true;
   std::uint64_t left_ns = memory.left_ns;

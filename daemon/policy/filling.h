@@ -34,6 +34,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -69,14 +70,12 @@ class Filling {
 
   // The groups that take turns on a device.
   struct Takers {
-    std::uint32_t count = 0;    // of the highest rank of those with recent work
-    std::uint32_t joiners = 0;  // of these
-    std::uint64_t who = 0;      // a hash of their ids
-    std::uint32_t most = 1;     // at a time, by the tolerance of those above (MostAtATime)
-    // The group with the lowest id of those whose joining has not been tried in this round; 0: none.
-    std::uint64_t candidate = 0;
-    bool candidate_joins = false;
-    bool compete = false;  // more than one has work, and one is open
+    std::uint32_t count = 0;                       // of the highest rank of those with recent work
+    std::uint32_t joiners = 0;                     // of these
+    std::uint64_t who = 0;                         // a hash of their ids
+    std::uint32_t most = 1;                        // at a time, by the tolerance of those above (MostAtATime)
+    std::array<std::uint64_t, 2> candidates = {};  // FillingMemory's
+    bool compete = false;                          // more than one has work, and one is open
   };
 
   // 1. Before admission: accounts for the time since the last decision. Returns in which of GroupMemory::turn_sums the

@@ -57,7 +57,8 @@ struct FillingMemory {
   std::uint64_t wait_ns = 0;  // between rounds, for each of its trials; 0: there was no round yet
   std::uint64_t left_ns = 0;  // until the next pair
   // Of the groups that take turns, at the last decision: how many, of these how many join, which, how many at a time
-  // the tolerance of those above allows, whether more than one had work, and the next one whose joining can be tried.
+  // the tolerance of those above allows, whether more than one had work, and the next ones whose joining has not been
+  // tried in this round.
   std::uint32_t groups = 0;
   std::uint32_t joiners = 0;
   std::uint64_t who = 0;
@@ -65,8 +66,8 @@ struct FillingMemory {
   std::uint64_t others_since_ns = 0;
   std::uint32_t most = 1;
   bool competed = false;
-  std::uint64_t candidate = 0;  // 0: none
-  bool candidate_joins = false;
+  std::array<std::uint64_t, 2> candidates =
+      {};  // of those that have turns of their own, and of those that join; 0: none
   // The groups that took turns before these, and the answer for them.
   std::uint64_t who_before = 0;
   std::uint32_t settled_before = 1;

@@ -118,7 +118,7 @@ void Recorder::NoteBenefit(const Group& group, const policy::BenefitSlot& benefi
 void Recorder::NoteFilling(const Device& device, const policy::FillingMemory& filling) {
   const policy::FillingMemory& before = device.memory.filling;
   if (before.pairs != 0 && filling.pairs == 0) {
-    SPDLOG_INFO("turns device={} at_a_time={} compared={} group={} pairs={} gain_percent={:.0f}", device.pci_address,
+    SPDLOG_DEBUG("turns device={} at_a_time={} compared={} group={} pairs={} gain_percent={:.0f}", device.pci_address,
                  before.settled, before.trial.number, before.trial.group, before.pairs,
                  100 * std::expm1(filling.trial_gain));
   }

@@ -52,6 +52,7 @@ class LoopsBelow {
   bool Joins(std::size_t loop) const { return world_.state.groups[1 + loop].memory.joins; }
   // What it made since ForgetTimes, of what it would have made alone.
   double RateOf(std::size_t loop) const { return progress_ms_[loop] * 1e6 / static_cast<double>(open_ns_); }
+  void SetBeside(const std::vector<std::vector<double>>& beside) { work_.beside = beside; }
   void SetLoops(const std::vector<double>& loops) { work_.loops = loops; }
   std::uint32_t Settled() const { return world_.state.devices[0].memory.filling.settled; }
   std::uint32_t Changes() const { return changes_; }
@@ -213,6 +214,15 @@ TEST_CASE("filling: who needs what others do not use joins their turns") {
       }
     }
   }
+}
+
+TEST_CASE("filling: who joins has its own turns again once it computes, also where no other may join") {
+  LoopsBelow device({.loops = {1, 1, 1}, .request_ms = 5, .beside = {{1, 0.05, 0.55}, {0.95, 1, 0.77}, {1, 1, 1}}});
+  device.Run(120);
+  REQUIRE(device.Joins(2));
+  device.SetBeside({{1, 0.45, 0.45}, {0.45, 1, 0.45}, {0.45, 0.45, 1}});
+  device.Run(300);
+  CHECK(!device.Joins(2));
 }
 
 TEST_CASE("filling: at most once in a few seconds something else, and trials become rare") {
