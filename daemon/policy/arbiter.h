@@ -221,7 +221,7 @@ class Arbiter {
   void FindLimits();
   void ForgetTurns(std::uint32_t device);
   void EndRound(std::uint32_t device);
-  std::optional<double> GainOn(std::uint32_t device) const;
+  std::optional<Filling::Gain> GainOn(std::uint32_t device) const;
   void FindTakers();
   void AddTaker(std::uint32_t group, std::uint32_t device);
   void FindJoiners();

@@ -74,7 +74,7 @@ void Arbiter::EndRound(std::uint32_t device) {
 }
 
 // Filling::EndPair's gain. As a sum of whole numbers: that does not depend on the order of the groups.
-std::optional<double> Arbiter::GainOn(std::uint32_t device) const {
+std::optional<Filling::Gain> Arbiter::GainOn(std::uint32_t device) const {
   constexpr double kParts = 1e6;
   const FillingMemory& filling = decision_->devices[device].filling;
   std::int64_t sum = 0;
@@ -96,8 +96,8 @@ std::optional<double> Arbiter::GainOn(std::uint32_t device) const {
     ++count;
   }
   if (count == 0) return std::nullopt;
-  const double mean = static_cast<double>(sum) / (kParts * static_cast<double>(count));
-  return Filling::GainOf(mean, static_cast<double>(least) / kParts);
+  return Filling::Gain{.mean = static_cast<double>(sum) / (kParts * static_cast<double>(count)),
+                       .least = static_cast<double>(least) / kParts};
 }
 
 // Which groups take turns on each device, and how many of them at a time the more important ones tolerate.

@@ -29,6 +29,22 @@ double WorthOf(const FillingMemory::Trial& trial) {
   return std::log1p((trial.is_fewer ? Filling::kStillWorthPercent : Filling::kWorthPercent) / 100);
 }
 
+// What of it counts.
+double GainOf(const FillingMemory::Trial& trial, const Filling::Gain& gain) {
+  if (trial.group == 0) return std::min(gain.mean, gain.least + Filling::kAhead);
+  return gain.least < -Filling::kMostLost ? gain.least : gain.mean;
+}
+
+// The pairs that a trial needs for it.
+std::uint32_t PairsFor(const FillingMemory::Trial& trial, const Filling::Gain& gain) {
+  const double counts = GainOf(trial, gain);
+  const double away = std::abs(counts - WorthOf(trial));
+  // What one of several groups seems to lose by joining may be by chance.
+  const bool is_close = trial.group != 0 && counts < gain.mean && gain.mean > WorthOf(trial);
+  if (is_close || away <= Filling::kNotClose) return Filling::kPairs;
+  return away > Filling::kPlain ? Filling::kFewestPairs : Filling::kFewerPairs;
+}
+
 }  // namespace
 
 std::uint32_t Filling::MostAtATime(std::uint32_t tolerance_percent, std::uint64_t spell_ns) {
@@ -63,35 +79,35 @@ bool Filling::IsPairOver(const FillingMemory& memory) const {
   return memory.place > 2;
 }
 
-void Filling::EndPair(FillingMemory& memory, std::optional<double> gain) const {
+void Filling::EndPair(FillingMemory& memory, const std::optional<Gain>& of_all) const {
   memory.place = 0;
-  if (!gain) {
+  if (!of_all) {
     memory.left_ns = kShortestWaitNs;
     Forget(memory);
     return;
   }
   ++memory.pairs;
-  memory.trial_gain = static_cast<float>(*gain);
   const FillingMemory::Trial trial = memory.trial;
-  const double better = trial.is_fewer ? WorthOf(trial) - *gain : *gain - WorthOf(trial);
-  const double away = std::abs(better);
-  const std::uint32_t enough = away > kPlain ? kFewestPairs : away > kNotClose ? kFewerPairs : kPairs;
-  if (memory.pairs < enough) return;
+  const double gain = GainOf(trial, *of_all);
+  memory.trial_gain = static_cast<float>(gain);
+  if (memory.pairs < PairsFor(trial, *of_all)) return;
   Forget(memory);
   ++memory.trials;
   memory.left_ns = kFirstWaitNs;
   if (trial.group == 0) {
-    memory.gain = static_cast<float>(*gain);
+    memory.gain = memory.trial_gain;
     memory.gain_of = std::max(trial.number, memory.settled);
     memory.next_trial = trial.is_fewer ? 2 : 1;
   } else {
     memory.next_trial = 2;
     memory.tried_group = trial.group;
   }
-  const auto of_best = static_cast<double>(memory.best.is_fewer ? -memory.best_gain : memory.best_gain);
-  if (better <= 0 || (memory.best.number != 0 && (trial.is_fewer ? -*gain : *gain) <= of_best)) return;
+  const double better = trial.is_fewer ? WorthOf(trial) - gain : gain - WorthOf(trial);
+  const float best_gain = memory.best.is_fewer ? -memory.best_gain : memory.best_gain;
+  const float its_gain = trial.is_fewer ? -memory.trial_gain : memory.trial_gain;
+  if (better <= 0 || (memory.best.number != 0 && its_gain <= best_gain)) return;
   memory.best = trial;
-  memory.best_gain = static_cast<float>(*gain);
+  memory.best_gain = memory.trial_gain;
   memory.is_round_over = trial.group == 0 && better > kPlain;
 }
 

@@ -7,15 +7,15 @@
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
 //   - A block is as long as a turn of each of the groups. A pair is two neighbouring ones, with what is in force and
 //   with
-//     what is tried. A trial has kPairs of them, or fewer if the gain is not close to what is worth it. Each group
-//     gives a logarithm of how much faster it gets on: by its launches in its turns, and by which part of the time its
-//     turns have. The gain is their mean, so that what some lose counts as much as what others gain. Side by side the
-//     driver divides the device, and favours long kernels: on an H200 such a program got on twice as fast with two at a
-//     time, and a training of graph networks lost four tenths (docs/results/h200-levers-e82226ac-dirty-aside.md,
-//     embed-three). So a gain counts only up to kAhead times what the group that gains least has.
+//     what is tried; a trial is kPairs of them, or fewer if its outcome is not close. Each group gives a logarithm of
+//     how much faster it gets on: by its launches in its turns, and by which part of the time its turns have. The gain
+//     is their mean, so that what some lose counts as much as what others gain. Side by side the driver divides the
+//     device, and favours long kernels: on an H200 such a program got on twice as fast with two at a time, and a
+//     training of graph networks lost four tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a
+//     gain counts only up to kAhead times what the group that gains least has.
 //   - Who shares its turn matters, too. A program that mostly copies loses nothing beside others, nor do they, but two
-//     that compute do. So a group may *join* the turns of all others, instead of having its own. If no more are allowed
-//     at a time, it joins in the place of one that has its turn.
+//     that compute do. So a group may *join* the turns of all others, instead of having its own, if none of them loses
+//     more than kMostLost. If no more are allowed at a time, it joins in the place of one that has its turn.
 //   - A round has trials of one more, one fewer, and of each group's joining. They follow one another after
 //     kFirstWaitNs. If any is better than what is in force, the best is from then on, another number at once if it
 //     plainly is, and a new round begins. Else the next round begins later: for each trial kShortestWaitNs, and twice
@@ -29,7 +29,8 @@
 //     time than its tolerance allows (MostAtATime).
 //   - Groups on several devices have turns like others, but do not count: they may wait for their other devices.
 //
-// By lying about its launches a client can only bring about that several have their turn at a time, within that bound.
+// By lying about its launches a client can only bring about that several have their turn at a time, or that it joins,
+// within that bound, and as long as no such change costs another group much more than a quarter.
 // Thread rule: pure functions.
 #pragma once
 
@@ -53,7 +54,8 @@ class Filling {
   static constexpr double kPlain = 0.2;
   static constexpr double kWorthPercent = 10;
   static constexpr double kStillWorthPercent = 5;  // of one that is in force
-  static constexpr double kAhead = 0.5;            // a logarithm: 1.65 times
+  static constexpr double kAhead = 0.4;            // a logarithm: 1.5 times
+  static constexpr double kMostLost = 0.3;         // likewise: a quarter
   static constexpr std::uint64_t kFirstWaitNs = kNsPerS / 2;
   static constexpr std::uint64_t kShortestWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 64 * kNsPerS;
@@ -81,10 +83,14 @@ class Filling {
   // 1. Before admission: accounts for the time since the last decision. Returns in which of GroupMemory::turn_sums the
   // launches since then belong, if in any.
   std::optional<std::size_t> Advance(FillingMemory& memory) const;
-  // 2. Whether both blocks of a pair are over: `gain` is how much faster groups have got on in this trial with more of
-  // them at a time (GainOf); nullopt: no group had launches in both.
+  // How much faster groups have got on in a trial with more of them at a time: logarithms, over all groups.
+  struct Gain {
+    double mean = 0;
+    double least = 0;
+  };
+  // 2. Whether both blocks of a pair are over. `gain`: so far in this trial; nullopt: no group had launches in both.
   bool IsPairOver(const FillingMemory& memory) const;
-  void EndPair(FillingMemory& memory, std::optional<double> gain) const;
+  void EndPair(FillingMemory& memory, const std::optional<Gain>& gain) const;
   // The best of a round that is over, which is in force from now on; its number is 0: nothing changes. The joining of
   // its group is to be changed.
   [[nodiscard]] FillingMemory::Trial EndRound(FillingMemory& memory) const;
@@ -104,9 +110,6 @@ class Filling {
 
   // Which part of the time a group has its turn, with what is in force or in the trial.
   static double PartOf(const FillingMemory& memory, bool is_trial, bool joins);
-  // What a trial shows of more at a time, by its groups' logarithms: their mean, and the least.
-  static double GainOf(double mean, double least) { return std::min(mean, least + kAhead); }
-
   // How many there may be at a time below a group that works for `spell_ns` between two pauses in which they are let
   // in.
   static std::uint32_t MostAtATime(std::uint32_t tolerance_percent, std::uint64_t spell_ns);
