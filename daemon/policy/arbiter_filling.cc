@@ -22,7 +22,7 @@ std::uint32_t Arbiter::OnlyDeviceOf(std::uint32_t group) const {
 void Arbiter::CountLaunches(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
-  next.turn_sums = before.turn_sums;
+  next.turn_launches = before.turn_launches;
   next.launched = before.launched;
   next.ran_ns = before.ran_ns;
   const std::uint32_t only = OnlyDeviceOf(group);
@@ -35,10 +35,7 @@ void Arbiter::CountLaunches(std::uint32_t group) {
     ran_ns += state_->tenants[i].ran_ns;
   }
   Turns::CountLaunches(next, launched, ran_ns);
-  if (!before.is_in_turn || !devices_[only].counted) return;
-  GroupMemory::TurnSum& sum = next.turn_sums[*devices_[only].counted];
-  sum.launches += launched;
-  sum.ns += now_ns_ - state_->devices[only].memory.filling.seen_ns;
+  if (before.takes_turns && devices_[only].counted) next.turn_launches[*devices_[only].counted] += launched;
 }
 
 // How many groups have their turn at a time, on each device.
@@ -58,7 +55,7 @@ void Arbiter::FindLimits() {
 
 void Arbiter::ForgetTurns(std::uint32_t device) {
   for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    if (OnlyDeviceOf(group) == device) decision_->memory[group].turn_sums = {};
+    if (OnlyDeviceOf(group) == device) decision_->memory[group].turn_launches = {};
 }
 
 void Arbiter::EndRound(std::uint32_t device) {
@@ -77,19 +74,17 @@ void Arbiter::EndRound(std::uint32_t device) {
 std::optional<Filling::Gain> Arbiter::GainOn(std::uint32_t device) const {
   constexpr double kParts = 1e6;
   const FillingMemory& filling = decision_->devices[device].filling;
+  const auto& [usual_ns, trial_ns] = filling.counted_ns;
   std::int64_t sum = 0;
   std::int64_t count = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    const GroupMemory& memory = decision_->memory[group];
-    const auto& [usual, trial] = memory.turn_sums;
-    if (usual.launches == 0 || trial.launches == 0 || OnlyDeviceOf(group) != device) continue;
-    const bool is_tried = state_->groups[group].id == filling.trial.group;
-    const auto rate = [&](const GroupMemory::TurnSum& its, bool is_trial) {
-      const double part = Filling::PartOf(filling, is_trial, memory.joins != (is_trial && is_tried));
-      return part * static_cast<double>(its.launches) / static_cast<double>(std::max<std::uint64_t>(its.ns, 1));
+    const auto& [usual, trial] = decision_->memory[group].turn_launches;
+    if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) continue;
+    const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
+      return static_cast<double>(launches) / static_cast<double>(ns);
     };
-    const double faster = std::log(rate(trial, true) / rate(usual, false));
+    const double faster = std::log(rate(trial, trial_ns) / rate(usual, usual_ns));
     const std::int64_t with_more = std::llround(kParts * (filling.trial.is_fewer ? -faster : faster));
     sum += with_more;
     least = std::min(least, with_more);
@@ -124,27 +119,29 @@ void Arbiter::AddTaker(std::uint32_t group, std::uint32_t device) {
   if (view.takes_turns.count == 1) view.takers = {.most = view.takers.most};  // the first of its rank
   view.takers.count = view.takes_turns.count;
   view.takers.who += HashOf(state_->groups[group].id);
+  if (!view.is_limit_free || OnlyDeviceOf(group) != device) return;
   const bool joins = decision_->memory[group].joins;
   view.takers.joiners += joins ? 1 : 0;
   const std::uint64_t id = state_->groups[group].id;
-  if (OnlyDeviceOf(group) != device || !Filling::IsUntried(decision_->devices[device].filling, id)) return;
+  if (!Filling::IsUntried(decision_->devices[device].filling, id)) return;
   std::uint64_t& candidate = view.takers.candidates[joins ? 1 : 0];
   candidate = candidate == 0 ? id : std::min(candidate, id);
 }
 
-// Those that join others' turns. Not the turns of more important groups: none of these was asked.
+// Whose launches count, and who joins others' turns: not the turns of more important groups, of whom none was asked.
 void Arbiter::FindJoiners() {
-  const auto& devices = decision_->devices;
-  if (std::none_of(devices.begin(), devices.end(), [](const auto& device) { return device.filling.may_join; })) return;
+  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.is_limit_free; })) return;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     GroupView& view = groups_[group];
-    GroupMemory& memory = decision_->memory[group];
     const std::uint32_t only = view.tracked ? OnlyDeviceOf(group) : kNobody;
-    if (only == kNobody || view.rank < devices_[only].takes_turns.rank) continue;
+    if (only == kNobody || !devices_[only].is_limit_free || view.rank < devices_[only].takes_turns.rank) continue;
     DeviceView& device = devices_[only];
-    view.joins = Filling::Joins(devices[only].filling, state_->groups[group].id, memory.joins);
-    if (!view.joins) continue;
+    GroupMemory& memory = decision_->memory[group];
     const auto tenants = roster_.TenantsOf(group);
+    memory.takes_turns = NeedsTurns(tenants.front());
+    const FillingMemory& filling = decision_->devices[only].filling;
+    view.joins = memory.takes_turns && Filling::Joins(filling, state_->groups[group].id, memory.joins);
+    if (!view.joins) continue;
     if (std::any_of(tenants.begin(), tenants.end(), [this](auto i) { return IsRecent(state_->tenants[i]); }))
       ++device.joiners;
     turns_.NoteReturned(memory);
@@ -161,12 +158,6 @@ std::uint32_t Arbiter::MostBelow(std::uint32_t group) const {
 }
 
 void Arbiter::NoteFilling() {
-  if (std::none_of(devices_.begin(), devices_.end(), [](const auto& device) { return device.is_limit_free; })) return;
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    GroupMemory& memory = decision_->memory[group];
-    const bool has_turn = memory.turn_since_ns != 0 || groups_[group].joins;
-    memory.is_in_turn = has_turn && groups_[group].blocked == Why::kOpen;
-  }
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceView& device = devices_[i];
     if (!device.is_limit_free) continue;

@@ -67,6 +67,7 @@ std::optional<std::size_t> Filling::Advance(FillingMemory& memory) const {
   const bool counts = memory.block_ns >= kSettleNs;
   const std::size_t sum = memory.is_trial ? 1 : 0;
   memory.block_ns += passed;
+  if (counts) memory.counted_ns[sum] += passed;
   if (memory.block_ns >= BlockNs(memory)) {
     memory.block_ns = 0;
     memory.is_trial = !memory.is_trial;
@@ -150,6 +151,7 @@ bool Filling::IsDue(const FillingMemory& memory) const {
 
 // The number in force and the trial come first alternately.
 void Filling::Begin(FillingMemory& memory) const {
+  if (memory.pairs == 0) memory.counted_ns = {};
   memory.trial = NextTrial(memory);
   memory.place = 1;
   memory.is_trial = memory.pairs % 2 != 0;
@@ -165,14 +167,6 @@ std::uint32_t Filling::AtATime(FillingMemory& memory) const {
   const std::uint32_t most = memory.most - (memory.may_join ? memory.joiners : 0);
   memory.number = is_trial ? memory.trial.number : std::min(memory.settled, most);
   return memory.number;
-}
-
-double Filling::PartOf(const FillingMemory& memory, bool is_trial, bool joins) {
-  if (joins) return 1;
-  std::uint32_t joiners = MayJoin(memory) ? memory.joiners : 0;
-  if (is_trial && memory.trial.group != 0) joiners = memory.trial.is_fewer ? joiners - 1 : joiners + 1;
-  const std::uint32_t number = is_trial ? memory.trial.number : memory.settled;
-  return std::min(1.0, static_cast<double>(number) / static_cast<double>(std::max(1u, memory.groups - joiners)));
 }
 
 void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const {

@@ -6,13 +6,12 @@
 //     counts is how many launches each makes while they take turns. Its GPU time would not tell: between two markers of
 //     such a program the device idles as well (docs/explanation/shim.md, GPU time).
 //   - A block is as long as a turn of each of the groups. A pair is two neighbouring ones, with what is in force and
-//   with
-//     what is tried; a trial is kPairs of them, or fewer if its outcome is not close. Each group gives a logarithm of
-//     how much faster it gets on: by its launches in its turns, and by which part of the time its turns have. The gain
-//     is their mean, so that what some lose counts as much as what others gain. Side by side the driver divides the
-//     device, and favours long kernels: on an H200 such a program got on twice as fast with two at a time, and a
-//     training of graph networks lost four tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a
-//     gain counts only up to kAhead times what the group that gains least has.
+//     with what is tried; a trial is kPairs of them, or fewer if its outcome is not close. Each group gives a logarithm
+//     of how much faster it made launches in all blocks of the one kind than in those of the other. The gain is their
+//     mean, so that what some lose counts as much as what others gain. Side by side the driver divides the device, and
+//     favours long kernels: on an H200 such a program got on twice as fast with two at a time, and a training of graph
+//     networks lost four tenths (docs/results/h200-levers-e82226ac-dirty-aside.md, embed-three). So a gain counts only
+//     up to kAhead times what the group that gains least has.
 //   - Who shares its turn matters, too. A program that mostly copies loses nothing beside others, nor do they, but two
 //     that compute do. So a group may *join* the turns of all others, instead of having its own, if none of them loses
 //     more than kMostLost. If no more are allowed at a time, it joins in the place of one that has its turn.
@@ -80,8 +79,8 @@ class Filling {
     bool compete = false;                          // more than one has work, and one is open
   };
 
-  // 1. Before admission: accounts for the time since the last decision. Returns in which of GroupMemory::turn_sums the
-  // launches since then belong, if in any.
+  // 1. Before admission: accounts for the time since the last decision. Returns in which of GroupMemory::turn_launches
+  // the launches since then belong, if in any.
   std::optional<std::size_t> Advance(FillingMemory& memory) const;
   // How much faster groups have got on in a trial with more of them at a time: logarithms, over all groups.
   struct Gain {
@@ -94,7 +93,7 @@ class Filling {
   // The best of a round that is over, which is in force from now on; its number is 0: nothing changes. The joining of
   // its group is to be changed.
   [[nodiscard]] FillingMemory::Trial EndRound(FillingMemory& memory) const;
-  // 3. Whether a pair is due, which Begin begins. Of the first one in a trial the groups' turn_sums must be 0 then.
+  // 3. Whether a pair is due, which Begin begins. Of the first one in a trial the groups' turn_launches must be 0 then.
   bool IsDue(const FillingMemory& memory) const;
   void Begin(FillingMemory& memory) const;
   // 4. How many groups have their turn at a time now. All decisions of one instant give the same answer.
@@ -108,8 +107,6 @@ class Filling {
   // 5. After admission. Brings `next_decision_ns` forward to the next pair or the end of a block.
   void Note(FillingMemory& memory, const Takers& takers, std::uint64_t& next_decision_ns) const;
 
-  // Which part of the time a group has its turn, with what is in force or in the trial.
-  static double PartOf(const FillingMemory& memory, bool is_trial, bool joins);
   // How many there may be at a time below a group that works for `spell_ns` between two pauses in which they are let
   // in.
   static std::uint32_t MostAtATime(std::uint32_t tolerance_percent, std::uint64_t spell_ns);

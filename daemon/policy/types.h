@@ -39,16 +39,17 @@ struct FillingMemory {
     bool is_fewer = false;     // than in force have a device at a time
     bool operator==(const Trial&) const = default;
   };
-  std::uint32_t settled = 1;      // groups that have their turn at a time: the answer so far
-  Trial trial = {};               // what the current or last pair compares with what is in force
-  std::uint8_t place = 0;         // of the current block in its pair; 0: none is measured
-  bool is_trial = false;          // the current block is the trial's
-  std::uint64_t block_ns = 0;     // of the current block, with kSettleNs
-  std::uint32_t pairs = 0;        // of this trial
-  std::uint8_t next_trial = 0;    // in this round: 0: one more, 1: one fewer, 2: of groups' joining
-  std::uint64_t tried_group = 0;  // the last one whose joining was tried in this round
-  std::uint32_t trials = 0;       // so far in this round
-  float trial_gain = 0;           // of more at a time, in the present or last trial: a logarithm
+  std::uint32_t settled = 1;                     // groups that have their turn at a time: the answer so far
+  Trial trial = {};                              // what the current or last pair compares with what is in force
+  std::uint8_t place = 0;                        // of the current block in its pair; 0: none is measured
+  bool is_trial = false;                         // the current block is the trial's
+  std::uint64_t block_ns = 0;                    // of the current block, with kSettleNs
+  std::array<std::uint64_t, 2> counted_ns = {};  // of the trial's blocks: with what is in force, and what is tried
+  std::uint32_t pairs = 0;                       // of this trial
+  std::uint8_t next_trial = 0;                   // in this round: 0: one more, 1: one fewer, 2: of groups' joining
+  std::uint64_t tried_group = 0;                 // the last one whose joining was tried in this round
+  std::uint32_t trials = 0;                      // so far in this round
+  float trial_gain = 0;                          // of more at a time, in the present or last trial: a logarithm
   bool is_round_over = false;
   Trial best = {};  // so far in this round; its number 0: nothing is better than what is in force
   float best_gain = 0;
@@ -340,21 +341,16 @@ struct GroupMemory {
   std::uint64_t launched = 0;          // how many these were
   std::uint64_t burst_since_ns = 0;    // since when it has work; 0: it has none
   std::uint64_t burst_ns = 0;          // for how long it had some in its turn, the last time; 0: unknown
-  struct TurnSum {
-    std::uint64_t launches = 0;
-    std::uint64_t ns = 0;
-    bool operator==(const TurnSum&) const = default;
-  };
-  std::array<TurnSum, 2> turn_sums = {};  // in its turns, in the blocks of the present trial (filling.h)
-  bool is_in_turn = false;                // it was open in its turn, or in others' that it joins, at the last decision
-  bool joins = false;                     // the turns of all others, instead of having its own (filling.h)
-  float joins_gain = 0;                   // what was measured when that became the answer: a logarithm
-  std::uint64_t open_since_ns = 0;        // busy and open since, also by the guard; 0: it is not (guard.h)
-  std::uint64_t starved_since_ns = 0;     // when its wait began, until it was open for a guard turn; 0: none
-  std::uint64_t had_ns = 0;               // open time since then, in openings that count
-  std::uint64_t guard_until_ns = 0;       // until when the guard keeps it open; 0: it does not
-  std::uint64_t urgent_ns = 0;            // laxity: the latest deadline of work that has no slack left; 0: none
-  bool urgent_busy = false;               // it had work at that decision
+  std::array<std::uint64_t, 2> turn_launches = {};  // in the blocks of the present trial (filling.h)
+  bool takes_turns = false;                         // with the others of the highest rank that do, at the last decision
+  bool joins = false;                               // the turns of all others, instead of having its own (filling.h)
+  float joins_gain = 0;                             // what was measured when that became the answer: a logarithm
+  std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
+  std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none
+  std::uint64_t had_ns = 0;                         // open time since then, in openings that count
+  std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
+  std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
+  bool urgent_busy = false;     // it had work at that decision
   // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients; 0: it is not.
   std::uint64_t aside = 0;
   ShareMemory share = {};
