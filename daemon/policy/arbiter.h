@@ -221,7 +221,9 @@ class Arbiter {
   void FindLimits();
   void ForgetTurns(std::uint32_t device);
   void EndRound(std::uint32_t device);
+  std::optional<std::int64_t> FasterIn(std::uint32_t device, std::uint32_t group) const;
   std::optional<Filling::Gain> GainOn(std::uint32_t device) const;
+  void NoteGains(std::uint32_t device);
   void FindTakers();
   void AddTaker(std::uint32_t group, std::uint32_t device);
   void FindJoiners();

@@ -7,6 +7,11 @@
 #include "daemon/policy/arbiter.h"
 
 namespace xschedd::policy {
+namespace {
+
+constexpr double kParts = 1e6;
+
+}  // namespace
 
 // The only device of a group's clients; kNobody: it has several, or none.
 std::uint32_t Arbiter::OnlyDeviceOf(std::uint32_t group) const {
@@ -43,7 +48,10 @@ void Arbiter::FindLimits() {
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
     if (!devices_[i].is_limit_free) continue;
     FillingMemory& memory = decision_->devices[i].filling;
-    if (filling_.IsPairOver(memory)) filling_.EndPair(memory, GainOn(i));
+    if (filling_.IsPairOver(memory)) {
+      filling_.EndPair(memory, GainOn(i));
+      if (Filling::HasTriedMore(memory)) NoteGains(i);
+    }
     EndRound(i);
     if (filling_.IsDue(memory)) {
       if (memory.pairs == 0) ForgetTurns(i);
@@ -70,22 +78,26 @@ void Arbiter::EndRound(std::uint32_t device) {
   }
 }
 
-// Filling::EndPair's gain. As a sum of whole numbers: that does not depend on the order of the groups.
+// In the present trial, against what is in force: a logarithm, in parts of 1 / kParts. Gains add up as whole numbers:
+// that does not depend on the order of the groups.
+std::optional<std::int64_t> Arbiter::FasterIn(std::uint32_t device, std::uint32_t group) const {
+  const auto& [usual_ns, trial_ns] = decision_->devices[device].filling.counted_ns;
+  const auto& [usual, trial] = decision_->memory[group].turn_launches;
+  if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) return std::nullopt;
+  const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
+    return static_cast<double>(launches) / static_cast<double>(ns);
+  };
+  return std::llround(kParts * std::log(rate(trial, trial_ns) / rate(usual, usual_ns)));
+}
+
 std::optional<Filling::Gain> Arbiter::GainOn(std::uint32_t device) const {
-  constexpr double kParts = 1e6;
-  const FillingMemory& filling = decision_->devices[device].filling;
-  const auto& [usual_ns, trial_ns] = filling.counted_ns;
   std::int64_t sum = 0;
   std::int64_t count = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    const auto& [usual, trial] = decision_->memory[group].turn_launches;
-    if (usual == 0 || trial == 0 || usual_ns == 0 || trial_ns == 0 || OnlyDeviceOf(group) != device) continue;
-    const auto rate = [](std::uint64_t launches, std::uint64_t ns) {
-      return static_cast<double>(launches) / static_cast<double>(ns);
-    };
-    const double faster = std::log(rate(trial, trial_ns) / rate(usual, usual_ns));
-    const std::int64_t with_more = std::llround(kParts * (filling.trial.is_fewer ? -faster : faster));
+    const auto faster = FasterIn(device, group);
+    if (!faster) continue;
+    const std::int64_t with_more = decision_->devices[device].filling.trial.is_fewer ? -*faster : *faster;
     sum += with_more;
     least = std::min(least, with_more);
     ++count;
@@ -93,6 +105,11 @@ std::optional<Filling::Gain> Arbiter::GainOn(std::uint32_t device) const {
   if (count == 0) return std::nullopt;
   return Filling::Gain{.mean = static_cast<double>(sum) / (kParts * static_cast<double>(count)),
                        .least = static_cast<double>(least) / kParts};
+}
+
+void Arbiter::NoteGains(std::uint32_t device) {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (const auto faster = FasterIn(device, group)) decision_->memory[group].gains_beside = *faster > 0;
 }
 
 // Which groups take turns on each device, and how many of them at a time the more important ones tolerate.
@@ -124,6 +141,7 @@ void Arbiter::AddTaker(std::uint32_t group, std::uint32_t device) {
   view.takers.joiners += joins ? 1 : 0;
   const std::uint64_t id = state_->groups[group].id;
   if (!Filling::IsUntried(decision_->devices[device].filling, id)) return;
+  if (!joins && !decision_->memory[group].gains_beside) return;
   std::uint64_t& candidate = view.takers.candidates[joins ? 1 : 0];
   candidate = candidate == 0 ? id : std::min(candidate, id);
 }

@@ -222,6 +222,7 @@ void Arbiter::Remember(std::uint32_t group) {
   was_early_ = was_early_ || before.early_since_ns != 0;
   next.was_early = before.was_early;
   next.had_device_ns = before.had_device_ns;
+  next.gains_beside = before.gains_beside;
   next.joins = before.joins;
   next.joins_gain = before.joins_gain;
   next.owed_ns = before.owed_ns;

@@ -38,11 +38,13 @@ double GainOf(const FillingMemory::Trial& trial, const Filling::Gain& gain) {
 // The pairs that a trial needs for it.
 std::uint32_t PairsFor(const FillingMemory::Trial& trial, const Filling::Gain& gain) {
   const double counts = GainOf(trial, gain);
-  const double away = std::abs(counts - WorthOf(trial));
+  const double worse = trial.is_fewer ? counts - WorthOf(trial) : WorthOf(trial) - counts;
   // What one of several groups seems to lose by joining may be by chance.
   const bool is_close = trial.group != 0 && counts < gain.mean && gain.mean > WorthOf(trial);
-  if (is_close || away <= Filling::kNotClose) return Filling::kPairs;
-  return away > Filling::kPlain ? Filling::kFewestPairs : Filling::kFewerPairs;
+  if (is_close || std::abs(worse) <= Filling::kNotClose) return Filling::kPairs;
+  if (worse > 2 * Filling::kPlain) return 1;
+  if (worse > Filling::kPlain) return 2;
+  return worse < -Filling::kPlain ? Filling::kFewestPairs : Filling::kFewerPairs;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 //     up to kAhead times what the group that gains least has.
 //   - Who shares its turn matters, too. A program that mostly copies loses nothing beside others, nor do they, but two
 //     that compute do. So a group may *join* the turns of all others, instead of having its own, if none of them loses
-//     more than kMostLost. If no more are allowed at a time, it joins in the place of one that has its turn.
+//     more than kMostLost. If no more are allowed at a time, it joins in the place of one that has its turn. This is
+//     not tried for one that got on no faster with one more at a time.
 //   - A round has trials of one more, one fewer, and of each group's joining. They follow one another after
 //     kFirstWaitNs. If any is better than what is in force, the best is from then on, another number at once if it
 //     plainly is, and a new round begins. Else the next round begins later: for each trial kShortestWaitNs, and twice
@@ -46,7 +47,8 @@ class Filling {
  public:
   static constexpr std::uint32_t kMostAtATime = 8;
   static constexpr std::uint32_t kPairs = 16;
-  // Fewer if the gain is so far, a logarithm, from what is worth it.
+  // Fewer if the gain is so far, a logarithm, from what is worth it; and fewer still if it is worse than that, since
+  // then the trial costs the groups.
   static constexpr std::uint32_t kFewerPairs = 8;
   static constexpr double kNotClose = 0.05;
   static constexpr std::uint32_t kFewestPairs = 4;
@@ -101,6 +103,10 @@ class Filling {
   // Whether the group joins others' turns, as AtATime has found. `joins`: what is in force for it.
   static bool Joins(const FillingMemory& memory, std::uint64_t group, bool joins) {
     return memory.may_join && joins != (memory.toggled == group);
+  }
+  // Whether the pair that was over has ended a trial of one more at a time.
+  static bool HasTriedMore(const FillingMemory& memory) {
+    return memory.pairs == 0 && memory.trial.group == 0 && !memory.trial.is_fewer;
   }
   // Whether a group's joining has yet to be tried in this round.
   static bool IsUntried(const FillingMemory& memory, std::uint64_t group) { return group > memory.tried_group; }

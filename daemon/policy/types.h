@@ -343,14 +343,15 @@ struct GroupMemory {
   std::uint64_t burst_ns = 0;          // for how long it had some in its turn, the last time; 0: unknown
   std::array<std::uint64_t, 2> turn_launches = {};  // in the blocks of the present trial (filling.h)
   bool takes_turns = false;                         // with the others of the highest rank that do, at the last decision
-  bool joins = false;                               // the turns of all others, instead of having its own (filling.h)
-  float joins_gain = 0;                             // what was measured when that became the answer: a logarithm
-  std::uint64_t open_since_ns = 0;                  // busy and open since, also by the guard; 0: it is not (guard.h)
-  std::uint64_t starved_since_ns = 0;               // when its wait began, until it was open for a guard turn; 0: none
-  std::uint64_t had_ns = 0;                         // open time since then, in openings that count
-  std::uint64_t guard_until_ns = 0;                 // until when the guard keeps it open; 0: it does not
-  std::uint64_t urgent_ns = 0;  // laxity: the latest deadline of work that has no slack left; 0: none
-  bool urgent_busy = false;     // it had work at that decision
+  bool gains_beside = true;            // it got on faster with one more at a time, when that was last tried
+  bool joins = false;                  // the turns of all others, instead of having its own (filling.h)
+  float joins_gain = 0;                // what was measured when that became the answer: a logarithm
+  std::uint64_t open_since_ns = 0;     // busy and open since, also by the guard; 0: it is not (guard.h)
+  std::uint64_t starved_since_ns = 0;  // when its wait began, until it was open for a guard turn; 0: none
+  std::uint64_t had_ns = 0;            // open time since then, in openings that count
+  std::uint64_t guard_until_ns = 0;    // until when the guard keeps it open; 0: it does not
+  std::uint64_t urgent_ns = 0;         // laxity: the latest deadline of work that has no slack left; 0: none
+  bool urgent_busy = false;            // it had work at that decision
   // Untracked, since nobody holds it anyway (arbiter_aside.cc): a hash of its clients; 0: it is not.
   std::uint64_t aside = 0;
   ShareMemory share = {};

@@ -420,6 +420,8 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
     }
     for (const Gate& gate : decision.gates)
       reasons.insert(gate.why);
+    for (const DeviceMemory& device : decision.devices)
+      if (device.filling.may_join && device.filling.joiners != 0) ++reached.joins;
     trace.Apply(decision);
     if (trace.Advance(decision.next_decision_ns)) {
       ++changes;
@@ -467,6 +469,7 @@ TEST_CASE("policy properties on random traces", "[properties]") {
     CHECK((name == Name::kShare || (reached.overtimes >= 5) == (name != Name::kFifo)));
     CHECK((reached.passes >= 5) == (name != Name::kFifo && name != Name::kShare));
     CHECK((reached.endings >= 5) == (name != Name::kFifo && name != Name::kShare));
+    CHECK((reached.joins >= 500) == (name == Name::kPriority));
     CHECK((reached.asides >= 500) == (name == Name::kPriority || name == Name::kShare));
     CHECK((may_wait >= 1'000) == (name == Name::kPriority || name == Name::kShare));
   }

@@ -20,6 +20,7 @@ class Trace {
         behaviour_(seed),
         owners_(seed),
         flights_(seed),
+        joins_(seed),
         launch_ns_((seed % 4 == 0 ? 2'000 : 100) * kNsPerUs) {
     Settings& settings = state.settings;
     settings.name = name;
@@ -87,6 +88,7 @@ class Trace {
     Group group{.id = next_group_++, .priority = static_cast<int>(Below(3)) * 10};
     if (const std::uint32_t owner = owners_() % 4; owner != 0) group.owner = owner - 1;
     group.accounted = owners_() % 8 == 0;
+    group.memory.joins = joins_() % 4 == 0;
     if (weights_ && Chance(2)) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
     const auto index = static_cast<std::uint32_t>(state.groups.size());
     state.groups.push_back(group);
@@ -245,6 +247,7 @@ class Trace {
   std::mt19937 behaviour_;  // of tenants beside others
   std::mt19937 owners_;
   std::mt19937 flights_;
+  std::mt19937 joins_;  // others' turns
   std::vector<Work> work_;
   std::vector<Gate> gates_;
   std::uint64_t launch_ns_;  // launches take up to three times as long

@@ -64,6 +64,7 @@ class Waits {
     int turns = 0;
     int shared_turns = 0;
     std::uint64_t asides = 0;
+    std::uint64_t joins = 0;      // decisions while somebody joined others' turns
     std::uint64_t endings = 0;    // of turns, in which nobody there may launch
     std::uint64_t overtimes = 0;  // decisions in them, when a turn's time was up
     std::uint64_t passes = 0;     // of groups that owed a turn

@@ -146,6 +146,15 @@ TEST_CASE("how many have their turn at a time is said in words") {
         "1 at a time, because more would delay a more important client by more than tolerance_percent");
 }
 
+TEST_CASE("who joins others' turns, and what that gave, is said in words") {
+  policy::GroupMemory memory;
+  memory.joins_gain = 0.357F;
+  CHECK(JoinsText(memory).empty());
+  memory.joins = true;
+  CHECK(JoinsText(memory) ==
+        "it joins all others' turns instead of having its own: with that, they and it got on 43 % faster");
+}
+
 TEST_CASE("where there are many clients, a transition on which no gate depends waits for the next decision") {
   struct Row {
     const char* name;
