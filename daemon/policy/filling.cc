@@ -111,7 +111,7 @@ void Filling::EndPair(FillingMemory& memory, const std::optional<Gain>& of_all) 
   if (better <= 0 || (memory.best.number != 0 && its_gain <= best_gain)) return;
   memory.best = trial;
   memory.best_gain = memory.trial_gain;
-  memory.is_round_over = trial.group == 0 && better > kPlain;
+  memory.is_round_over = trial.group == 0;
 }
 
 // All decisions of one instant go by the same answers.

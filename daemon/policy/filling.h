@@ -17,9 +17,10 @@
 //     more than kMostLost. If no more are allowed at a time, it joins in the place of one that has its turn. This is
 //     not tried for one that got on no faster with one more at a time.
 //   - A round has trials of one more, one fewer, and of each group's joining. They follow one another after
-//     kFirstWaitNs. If any is better than what is in force, the best is from then on, another number at once if it
-//     plainly is, and a new round begins. Else the next round begins later: for each trial kShortestWaitNs, and twice
-//     as long each time nothing changes, up to kLongestWaitNs. All times here are those in which groups take turns.
+//     kFirstWaitNs. If another number is better than the one in force, it is from then on, else the best of those that
+//     join, if any is better; and a new round begins. Else the next round begins later: for each trial kShortestWaitNs,
+//     and twice as long each time nothing changes, up to kLongestWaitNs. All times here are those in which groups take
+//     turns.
 //   - Other groups count once they have taken turns for kOthersLastNs: a group that tries something (benefit.h) changes
 //     who takes turns for a moment. If they come during a search, it begins anew after kInterruptedNs, so that groups
 //     that come and go cost a bounded part in trials. The groups before them find their number again if they come back.
