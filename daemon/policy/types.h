@@ -67,8 +67,8 @@ struct FillingMemory {
   std::uint64_t others_since_ns = 0;
   std::uint32_t most = 1;
   bool competed = false;
-  std::array<std::uint64_t, 2> candidates =
-      {};  // of those that have turns of their own, and of those that join; 0: none
+  // Of those that have turns of their own, and of those that join; 0: none.
+  std::array<std::uint64_t, 2> candidates = {};
   // The groups that took turns before these, and the answer for them.
   std::uint64_t who_before = 0;
   std::uint32_t settled_before = 1;

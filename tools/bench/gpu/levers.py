@@ -18,7 +18,7 @@ from scenarios import LOW, SCENARIOS, Scenario, programs_of
 STRETCH_S, SHIFTING_S = 3.0, 12.0
 # The daemon first tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h): the fewer
 # requests a second, the longer that takes. How many take turns at a time, and which join them (daemon/policy/filling.h),
-# takes some 35 s for each program.
+# has 35 s for each program.
 LEARN_S, LEARN_MOST_S, LEARN_TURNS_S = 20.0, 200.0, 35.0
 
 BESIDE = ("priority", "--tolerance", "100", "--step-aside", "off")
