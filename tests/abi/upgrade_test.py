@@ -81,7 +81,7 @@ class Upgrade(unittest.TestCase):
 
     def frozen(self, priority):
         client = subprocess.Popen([harness.BUILD / "tests/abi/frozen_client", self.folder, str(priority)], text=True,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=harness.end_with_parent)
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=harness.dies_with_this_process())
         self.addCleanup(client.communicate)
         self.addCleanup(client.kill)
         self.assertEqual(client.stdout.readline().strip(), "connected 1")

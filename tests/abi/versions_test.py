@@ -39,7 +39,7 @@ class Versions(harness.NodeTest):
         """A client of version 1, and what it says first."""
         client = subprocess.Popen([HERE / "frozen_client", self.node.runtime_dir, str(priority)], text=True,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  preexec_fn=harness.end_with_parent)
+                                  preexec_fn=harness.dies_with_this_process())
         self.node.processes.append(client)
         line = client.stdout.readline().strip()
         self.assertTrue(line, "the frozen client said nothing: " + ("" if line else client.stderr.read()))
@@ -56,7 +56,7 @@ class Versions(harness.NodeTest):
     def other(self, release):
         client = subprocess.Popen([HERE / f"fake_client_{release}", self.node.runtime_dir, "50", "0000:c1:00.0"],
                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  preexec_fn=harness.end_with_parent)
+                                  preexec_fn=harness.dies_with_this_process())
         self.node.processes.append(client)
         return client
 

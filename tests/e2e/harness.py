@@ -5,16 +5,19 @@ because the machine is shared. Thread rule: one test, one thread.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/bench"))
+from benchlib.processes import dies_with_this_process  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("XSCHEDD_BUILD", "build")).resolve()
 DEADLINE_S = 60.0
@@ -24,18 +27,10 @@ daemon_path = BUILD / "daemon/xschedd"
 programs = BUILD / "tests/e2e"
 
 
-_prctl = ctypes.CDLL(None).prctl
-
-
 def hip_version():
     """For example "5.2"."""
     said = subprocess.run(["hipconfig", "--version"], capture_output=True, text=True, check=True).stdout
     return ".".join(said.strip().split(".")[:2])
-
-
-def end_with_parent():
-    """Runs in a child, so that a killed test leaves no process behind (1: PR_SET_PDEATHSIG)."""
-    _prctl(1, signal.SIGKILL)
 
 
 def wait_for(condition, what, deadline_s=DEADLINE_S):
@@ -85,7 +80,7 @@ class Node:
         self.daemon = subprocess.Popen(
             [*before, daemon_path, "--software-gpu", "--runtime-dir", self.runtime_dir, "--log-level", "debug",
              "--config", self.config, *arguments],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent)
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=dies_with_this_process())
         log.close()
         wait_for(self._daemon_answers, "the daemon answers")
 
@@ -149,7 +144,7 @@ class Node:
                                    stdout=stdout, stderr=stderr, cwd=cwd,
                                    # The HIP runtime's compiler leaves a folder behind when a program is killed.
                                    env={**os.environ, "TMPDIR": str(self.dir), **(environment or {})},
-                                   preexec_fn=end_with_parent)
+                                   preexec_fn=dies_with_this_process())
         self.processes.append(process)
         return process
 

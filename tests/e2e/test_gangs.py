@@ -50,7 +50,7 @@ class Gangs(harness.NodeTest):
         with open(path, "wb") as out:
             process = subprocess.Popen([harness.ctl_path, "--runtime-dir", self.node.runtime_dir, "--json", "events",
                                         "--follow", "--replay"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
-                                       text=True, preexec_fn=harness.end_with_parent)
+                                       text=True, preexec_fn=harness.dies_with_this_process())
         self.node.processes.append(process)
         return process, path
 

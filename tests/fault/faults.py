@@ -134,7 +134,7 @@ def visitors(world):
     afterwards."""
     began = time.monotonic_ns()
     churner = subprocess.Popen([harness.BUILD / "tests/fault/churner", world.runtime_dir, "cycle", "12", "6", "0000:fa:ce.0"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=harness.end_with_parent)
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=harness.dies_with_this_process())
     try:
         yield
     finally:
@@ -334,7 +334,7 @@ def half_record(world, numbers):
     began = time.monotonic_ns()
     helper = subprocess.Popen([harness.BUILD / "tests/fault/half_record", world.runtime_dir, str(hint), PCI_ADDRESS,
                                str(step)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                              preexec_fn=harness.end_with_parent)
+                              preexec_fn=harness.dies_with_this_process())
     said = helper.stdout.readline().strip()
     if said != "there":
         world.fail(f"half_record did not get to step {step}")

@@ -277,15 +277,14 @@ class Interrupted(OnTheSoftwareGpu):
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
             time.sleep(duration * (number + 1) / 11)
             process.send_signal(sent)
-            with self.subTest(number=number, signal=sent):
-                self.assertEqual(process.communicate(timeout=LIMIT_S)[1], "")
-                self.assertIn(process.returncode, (OK, -sent, STOPPED))
-                self.nothing_is_left()
-                if folder.exists():
-                    continued += process.returncode != OK
-                    done = self.script("--continue", folder)
-                    self.assertEqual((done.returncode, done.stderr), (OK, ""), done.stdout)
-                    self.assertEqual((self.sound(folder)["verdict"], len(os.listdir(folder))), ("yes", 4))
+            self.assertEqual(process.communicate(timeout=LIMIT_S)[1], "", number)
+            self.assertIn(process.returncode, (OK, -sent, STOPPED), number)
+            self.nothing_is_left()
+            if folder.exists():
+                continued += process.returncode != OK
+                done = self.script("--continue", folder)
+                self.assertEqual((done.returncode, done.stderr), (OK, ""), (number, done.stdout))
+                self.assertEqual((self.sound(folder)["verdict"], len(os.listdir(folder))), ("yes", 4), number)
         self.assertGreater(continued, 1)
 
     def test_no_time(self):

@@ -12,7 +12,8 @@ import sys
 import tarfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tools/bench/acceptance"))
+BENCH = pathlib.Path(sys.argv[1]) / "tools/bench"
+sys.path[:0] = [str(BENCH), str(BENCH / "acceptance")]
 
 import bundle  # noqa: E402
 

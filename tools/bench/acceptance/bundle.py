@@ -13,6 +13,8 @@ import subprocess
 import tarfile
 from typing import Callable, Dict, List, Tuple
 
+from benchlib.processes import dies_with_this_process
+
 LIMIT = 4 << 20  # bytes of one part: the end of a longer one is kept
 
 
@@ -77,7 +79,8 @@ def of_support(path: str) -> Dict[str, bytes]:
 def make(folder: str, private: str, support: List[str], environment: Dict[str, str], clean: Callable[[str], str]) -> None:
     """`support`: the command that writes a support bundle to the file that is added to it."""
     path = os.path.join(private, "support.tar")
-    done = subprocess.run([*support, path], capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run([*support, path], capture_output=True, text=True, timeout=60, check=False, env=environment,
+                          preexec_fn=dies_with_this_process())
     parts = of_support(path) if done.returncode == 0 else {"support/failed": done.stderr.encode()}
     for log in glob.glob(os.path.join(private, "*.log")):
         with open(log, "rb") as file:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Dict, List, Optional, Tuple
 
-from benchlib.processes import Child, Children, ToolError, die_with_parent, wait_for
+from benchlib.processes import Child, Children, ToolError, dies_with_this_process, wait_for
 from frame import Budget
 from kernels import CODE
 
@@ -69,7 +69,7 @@ class Place:
     def run(self, command: List[str], limit_s: float) -> subprocess.CompletedProcess:
         """Runs a command that ends with this process; its output is text."""
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
-                              check=False, env=self.environment, preexec_fn=die_with_parent)
+                              check=False, env=self.environment, preexec_fn=dies_with_this_process())
 
     def _ask(self, runtime_dir: Optional[str] = None) -> subprocess.CompletedProcess:
         return self.run([*self.xschedctl(runtime_dir), "--json", "ps"], 20)

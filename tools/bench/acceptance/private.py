@@ -11,6 +11,7 @@ import time
 from typing import Optional
 
 PREFIX = "xschedd-acceptance-"  # short: a socket's path may have 107 characters
+PATIENCE_S = 60.0
 
 
 def _guard(path: str, read: int, write: int) -> None:
@@ -21,8 +22,9 @@ def _guard(path: str, read: int, write: int) -> None:
     for number in range(3):
         os.dup2(quiet, number)
     os.read(read, 1)  # returns when the parent ends: nothing is written
-    if os.path.isdir(path):
-        time.sleep(0.5)  # if the parent was killed, its other children are still ending
+    end = time.monotonic() + PATIENCE_S
+    while os.path.isdir(path) and time.monotonic() < end:
+        time.sleep(0.5)  # if the parent was killed, its other children are still ending, and may still write here
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -20,8 +20,16 @@ class ToolError(Exception):
     """An error that the user can act on, in one line."""
 
 
-def die_with_parent() -> None:
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def dies_with_this_process() -> Callable[[], None]:
+    """A `preexec_fn`: the child is killed when this process ends, also if that was before the child could ask for it."""
+    parent = os.getpid()
+
+    def in_child() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return in_child
 
 
 def stop_on_signals() -> None:
@@ -80,7 +88,7 @@ class Children:
             process = subprocess.Popen(list(command), stdout=subprocess.PIPE if is_asked else log,
                                        stderr=log if is_asked else subprocess.STDOUT,
                                        stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL, text=is_asked or None,
-                                       env=environment, start_new_session=True, preexec_fn=die_with_parent)
+                                       env=environment, start_new_session=True, preexec_fn=dies_with_this_process())
         child = Child(name, process, log_path)
         self._children.append(child)
         return child
