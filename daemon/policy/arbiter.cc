@@ -48,7 +48,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
 
 void Arbiter::NoteBenefits() {
   for (const std::uint32_t group : holders_.Observed())
-    holders_.Note(group, groups_[group].busy && groups_[group].blocked == Why::kOpen);
+    holders_.Note(group, IsOpen(group));
 }
 
 void Arbiter::FinishShares() {

@@ -174,10 +174,11 @@ class Arbiter {
 
   struct GroupView {
     Rank rank;
-    bool keeps_turn = false;                  // became idle in its turn, or while it went early, just now
-    bool is_early = false;                    // goes early (turns.h)
-    bool is_ending = false;                   // may launch nothing more in its turn (turns.h)
-    bool joins = false;                       // the turns of others, instead of having its own (filling.h)
+    bool keeps_turn = false;  // became idle in its turn, or while it went early, just now
+    bool is_early = false;    // goes early (turns.h)
+    bool has_turn = false;    // admitted with a turn, and not only until an earlier group has all its devices
+    bool is_ending = false;   // may launch nothing more in its turn (turns.h)
+    bool joins = false;       // the turns of others, instead of having its own (filling.h)
     std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, lingers or keeps its turn
@@ -252,6 +253,7 @@ class Arbiter {
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  void StopEnding(std::uint32_t group);
   void WatchInterrupted(std::uint32_t group);
   bool EndsLaunches(std::uint32_t group) const;
   bool IsObserved(std::uint32_t group) const;
@@ -342,6 +344,7 @@ class Arbiter {
   bool IsReserved(const DeviceView& device, const Rank& rank) const {
     return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
+  bool IsOpen(std::uint32_t group) const { return groups_[group].busy && groups_[group].blocked == Why::kOpen; }
   bool IsRecent(const Tenant& tenant) const {
     return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kRecentNs);
   }

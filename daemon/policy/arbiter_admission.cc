@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "daemon/policy/arbiter.h"
 
@@ -204,6 +205,7 @@ void Arbiter::Claim(std::uint32_t group) {
     turns_.NoteEarly(decision_->memory[group], devices_[OnlyDeviceOf(group)].takes_turns.count, TurnWorkOf(group));
     DecideAgainAt(turns_.EarlyUntil(decision_->memory[group]));
   } else if (takes_turn && !fills_in) {
+    groups_[group].has_turn = true;
     turns_.NoteOpen(decision_->memory[group]);
   }
   if (share_.Keeps(group)) share_.Admit(group);
@@ -247,12 +249,19 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
     return devices_[state_->tenants[i].device].awaited_by != kNobody;
   });
-  if (!is_awaited) memory.ending_since_ns = 0;
-  if (!is_awaited) return;
+  if (!is_awaited) return StopEnding(group);
   if (ends_launches) turns_.NoteEnding(memory);
   const Turns::Work work = TurnWorkOf(group);
   view.is_ending = turns_.IsEnding(memory, work);
   turns_.NoteAwaited(memory, ends_launches, work, decision_->next_decision_ns);
+}
+
+// Nobody waits for its turn any more. If that is over but for launches in flight, the next one begins.
+void Arbiter::StopEnding(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  if (std::exchange(memory.ending_since_ns, 0) == 0) return;
+  turns_.Expire(memory, TurnWorkOf(group));
+  if (groups_[group].has_turn) turns_.NoteOpen(memory);
 }
 
 // One with long launches that is held in its turn launches nothing. Where its equals are held for the same higher rank,

@@ -108,7 +108,7 @@ void Arbiter::StepAside() {
   if (!any) return;
   MarkDevicesAside();
   for (const std::uint32_t group : observed)
-    if (const Benefit::Work work = WorkOf(group); work.others_aside) holders_.LeaveOthers(group, work);
+    if (const Benefit::Work work = WorkOf(group); work.others_aside) holders_.LeaveOthers(group, work, IsOpen(group));
 }
 
 }  // namespace xschedd::policy

@@ -107,8 +107,9 @@ bool Holders::MayLeaveOthers(std::uint32_t group) const {
   return BenefitOf(group).MayLeaveOthers(*decision_->memory[group].benefit, decision_->next_decision_ns);
 }
 
-void Holders::LeaveOthers(std::uint32_t group, const Benefit::Work& work) {
+void Holders::LeaveOthers(std::uint32_t group, const Benefit::Work& work, bool open) {
   BenefitOf(group).LeaveOthers(MemoryOf(group), work);
+  Note(group, open);  // a trial may be due earlier now
 }
 
 bool Holders::MayStayAside(std::uint32_t group) const {

@@ -40,9 +40,9 @@ class Holders {
 
   // After admission, for each of them. `open`: busy and not held itself.
   void Note(std::uint32_t group, bool open);
-  // After that: whether those below it may be untracked. And that they are.
+  // After that: whether those below it may be untracked. And that they are; it is noted again then.
   bool MayLeaveOthers(std::uint32_t group) const;
-  void LeaveOthers(std::uint32_t group, const Benefit::Work& work);
+  void LeaveOthers(std::uint32_t group, const Benefit::Work& work, bool open);
   // Whether its launches must be known as they happen.
   bool NeedsCount(std::uint32_t group) const { return policy::NeedsCount(*decision_->memory[group].benefit); }
   // Whether a pair is measured.

@@ -1,6 +1,7 @@
 #include "daemon/policy/share.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "daemon/policy/service.h"
 
@@ -228,7 +229,7 @@ bool Share::IsAhead(std::uint32_t group) {
   }
   // It is level at the earliest after the other had the device to itself for this long.
   const double wait = greatest / Weight(group) * Weight(behind);
-  member.recheck_ns = now_ns_ + std::max(kShortestWaitNs, static_cast<std::uint64_t>(wait) + 1);
+  member.recheck_ns = now_ns_ + std::max(kShortestWaitNs, static_cast<std::uint64_t>(std::llround(wait)) + 1);
   return true;
 }
 
@@ -285,7 +286,8 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   next.missed_ns = member.missed_ns;
   if (!member.present) {
     next.state = Was::kAway;
-    next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
+    // One that has just got another priority comes anew.
+    next.left_ns = !member.known ? 0 : before.state != Was::kAway ? now_ns_ : before.left_ns;
     // From then on it would start level: its gate opens, and the others need not expect it.
     if (member.known) next_decision_ns = std::min(next_decision_ns, next.left_ns + slack_ns_ + 1);
     return;

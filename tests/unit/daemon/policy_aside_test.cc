@@ -60,6 +60,13 @@ TEST_CASE("those below a group that gains nothing by holding them are untracked 
   CHECK(node.At(0).memory.benefit->place == 1);
 }
 
+TEST_CASE("the decision by which others step aside asks for the next trial in time") {
+  Usual node;
+  const std::uint64_t trial_ns = node.At(0).memory.benefit.Use().next_trial_ns = node.now + 500 * kNsPerMs;
+  CHECK(node.Pass(1) == "o--");
+  CHECK(node.decision.next_decision_ns == trial_ns);
+}
+
 TEST_CASE("untracked clients are taken to work, so that the next trial comes") {
   Usual node;
   REQUIRE(node.Pass(1) == "o--");

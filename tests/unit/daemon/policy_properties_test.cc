@@ -479,7 +479,7 @@ TEST_CASE("the order of simultaneous events does not matter", "[properties]") {
   // All that happens between two decisions is one State, so the order inside is that of lists, checked above. Here: a
   // decision between two events of one instant does not change the decision after both.
   for (const std::string_view text : NameTexts()) {
-    for (std::uint32_t seed = 1; seed <= Seeds(40); ++seed) {
+    for (std::uint32_t seed = 1; seed <= Seeds(200); ++seed) {
       Trace trace(*NameFrom(text), seed);
       Decider decider;
       for (int step = 0; step < 200; ++step) {

@@ -261,6 +261,17 @@ TEST_CASE("turns: long launches end in the last part of a turn") {
     world.state.tenants[1].is_in_flight = false;
     CHECK(Letters(world.At(kNow + turn + 2 * kNsPerMs)) == "oHo");
   }
+  SECTION("if whoever waited is gone after the turn's end, the next turn has begun") {
+    world.At(kNow);
+    launches(4, 20'000);
+    CHECK(Letters(world.At(kNow + turn - 25 * kNsPerMs)) == "oHH");
+    const std::uint64_t gone = kNow + turn + 5 * kNsPerMs;
+    becomes(2, false, gone);
+    CHECK(Letters(world.At(gone)) == "ooH");
+    CHECK(world.state.groups[1].memory.turn_since_ns == gone);
+    CHECK(Letters(world.At(gone)) == "ooH");
+    CHECK(world.state.groups[1].memory.turn_since_ns == gone);
+  }
   SECTION("another's pause is too short for them") {
     world.state.settings.linger_us = 200;
     world.At(kNow);
