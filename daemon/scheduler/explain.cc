@@ -155,7 +155,8 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   explanation.benefit = client.effective.latency == Latency::kStrict
                             ? "it holds those below it whenever it is busy (latency=strict)"
                             : BenefitText(*client.group->memory.benefit, context.config.policy.tolerance_percent);
-  if (const std::string joins = JoinsText(client.group->memory); !joins.empty())
+  const auto on = client.attachments.empty() ? nullptr : &client.attachments.begin()->second->device->memory.filling;
+  if (const std::string joins = JoinsText(client.group->memory, on); !joins.empty())
     explanation.benefit += (explanation.benefit.empty() ? "" : "; ") + joins;
   explanation.queue_priority = QueuePriorityText(client, context.config.policy);
   return explanation;

@@ -30,10 +30,14 @@ std::string FillingText(const policy::FillingMemory& memory) {
                      memory.gain_of - 1);
 }
 
-std::string JoinsText(const policy::GroupMemory& memory) {
+std::string JoinsText(const policy::GroupMemory& memory, const policy::FillingMemory* on) {
   if (!memory.joins) return {};
-  return fmt::format("it joins all others' turns instead of having its own: with that, they and it got on {}",
-                     Faster(memory.joins_gain));
+  const std::string why =
+      fmt::format("instead of having its own: with that, they and it got on {}", Faster(memory.joins_gain));
+  if (on == nullptr || on->may_join) return "it joins all others' turns " + why;
+  return fmt::format("it can join all others' turns {}; not now, since {}", why,
+                     on->joiners >= on->most ? "that would delay a more important client by more than tolerance_percent"
+                                             : "too few others take turns");
 }
 
 }  // namespace xschedd

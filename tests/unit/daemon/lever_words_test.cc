@@ -143,6 +143,18 @@ TEST_CASE("who joins others' turns, and what that gave, is said in words") {
   memory.joins_gain = 0.357F;
   CHECK(JoinsText(memory).empty());
   memory.joins = true;
-  CHECK(JoinsText(memory) ==
-        "it joins all others' turns instead of having its own: with that, they and it got on 43 % faster");
+  const std::string joins =
+      "it joins all others' turns instead of having its own: with that, they and it got on 43 % faster";
+  CHECK(JoinsText(memory) == joins);
+  policy::FillingMemory on{.groups = 3, .joiners = 1, .most = 2, .may_join = true};
+  CHECK(JoinsText(memory, &on) == joins);
+  const std::string not_now =
+      "it can join all others' turns instead of having its own: with that, they and it got on 43 % faster; not now, "
+      "since ";
+  on.may_join = false;
+  on.most = 1;
+  CHECK(JoinsText(memory, &on) == not_now + "that would delay a more important client by more than tolerance_percent");
+  on.most = 2;
+  on.groups = 2;
+  CHECK(JoinsText(memory, &on) == not_now + "too few others take turns");
 }
