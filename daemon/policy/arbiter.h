@@ -178,6 +178,7 @@ class Arbiter {
     bool is_early = false;    // goes early (turns.h)
     bool has_turn = false;    // admitted with a turn, and not only until an earlier group has all its devices
     bool is_ending = false;   // may launch nothing more in its turn (turns.h)
+    bool one_launch = false;  // at a time, since two would be longer than its turn
     bool joins = false;       // the turns of others, instead of having its own (filling.h)
     std::uint64_t next_decision_ns = kNever;  // of its standing
     bool busy = false;

@@ -128,14 +128,15 @@ void Arbiter::WaitToBorrow(std::uint32_t group) {
 }
 
 // To the next one that waits for this device, if that waits for nothing else; if none waits, one that pauses may be
-// back. The last of several that owe a turn has it.
+// back. What all that wait owe, each of them would pass in turn: they owe it no more.
 void Arbiter::Pass(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   if (memory.turn_since_ns != 0 || groups_[group].is_early || memory.owed_ns <= 0 || !EndsLaunches(group)) return;
   const std::uint32_t only = OnlyDeviceOf(group);
   DeviceView& device = devices_[only];
   const Turns::Work work = TurnWorkOf(group);
-  if (device.lender != kNobody || !turns_.Passes(memory, device.takes_turns.count, work)) return;
+  const std::uint32_t equals = device.takes_turns.count;
+  if (device.lender != kNobody || turns_.TurnsOwed(memory, equals, work) == 0) return;
   const auto waits_here = [&](const Place& place) {
     const auto tenants = roster_.TenantsOf(place.group);
     return place.rank == groups_[group].rank && std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -146,20 +147,33 @@ void Arbiter::Pass(std::uint32_t group) {
   const auto next = std::find_if(own + 1, order_.end(), waits_here);
   if (next == order_.end() && device.awaited_by == kNobody) AwaitReturn(group);
   if (next == order_.end() || !EndsLaunches(next->group)) return;
-  turns_.NotePassed(memory, device.takes_turns.count, work);
+  std::uint32_t owed_by_all = turns_.TurnsOwed(memory, equals, work);
+  for (auto place = next; place != order_.end(); place = std::find_if(place + 1, order_.end(), waits_here))
+    owed_by_all =
+        std::min(owed_by_all, turns_.TurnsOwed(decision_->memory[place->group], equals, TurnWorkOf(place->group)));
+  for (auto place = own; place != order_.end(); place = std::find_if(place + 1, order_.end(), waits_here))
+    turns_.Forgive(decision_->memory[place->group], owed_by_all);
+  if (turns_.TurnsOwed(memory, equals, work) == 0) return;
+  turns_.NotePassed(memory, equals, work);
   device.awaited_by = device.awaited_by == kNobody ? group : device.awaited_by;
   groups_[group].blocked = Why::kTurn;
 }
 
+// Of one that owes fewer turns.
 void Arbiter::AwaitReturn(std::uint32_t group) {
   const std::uint32_t only = OnlyDeviceOf(group);
   const std::uint64_t pause_ns = turns_.EndingNs(decision_->memory[group]);
   GroupView& view = groups_[group];
+  const auto owed = [&](std::uint32_t of) {
+    return turns_.TurnsOwed(decision_->memory[of], devices_[only].takes_turns.count, TurnWorkOf(of));
+  };
+  const std::uint32_t own = owed(group);
   for (std::uint32_t other = 0; other < groups_.size(); ++other) {
     const GroupView& its = groups_[other];
     if (other == group || !its.tracked || its.busy || its.rank != view.rank || OnlyDeviceOf(other) != only) continue;
     const std::uint64_t idle_since_ns = IdleSince(other);
-    if (idle_since_ns == 0 || idle_since_ns + pause_ns <= now_ns_ || !EndsLaunches(other)) continue;
+    if (idle_since_ns == 0 || idle_since_ns + pause_ns <= now_ns_ || !EndsLaunches(other) || owed(other) >= own)
+      continue;
     DecideAgainAt(idle_since_ns + pause_ns);
     const std::uint64_t client = FirstClientOf(other, only);
     view.blocked_for = view.blocked == Why::kTurn ? std::min(view.blocked_for, client) : client;
@@ -253,6 +267,7 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   if (ends_launches) turns_.NoteEnding(memory);
   const Turns::Work work = TurnWorkOf(group);
   view.is_ending = turns_.IsEnding(memory, work);
+  view.one_launch = ends_launches && turns_.IsLongForTurn(memory);
   turns_.NoteAwaited(memory, ends_launches, work, decision_->next_decision_ns);
 }
 

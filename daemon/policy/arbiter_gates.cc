@@ -146,7 +146,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
       above.window_floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
       above.window_us = std::max(1u, static_cast<std::uint32_t>(percent * below_us / 100 / clients));
     }
-    floor = above.window_floor;
+    floor = groups_[tenant.group].one_launch ? 1 : above.window_floor;
     return above.window_us;
   }
   const bool shares = share_.KeepsTenant(index);

@@ -15,10 +15,11 @@
 // once those in flight have ended, but kMostOverNs too late at most. A group whose host waits for its launches is idle
 // then, and goes on if as much work as before, but for an eighth, fits into the rest. Not if it has several devices.
 //
-// A launch may be longer than a turn, as a graph of a whole training step is. So a group owes what its turn lasted
-// longer, and has a shorter one next time. Who owes a whole turn passes: another goes first that waits, or that has not
-// paused for as long as launches end in. If the turn was over early, since nothing more fitted, the next one is longer
-// by that, twice as long at most.
+// A launch may be longer than a turn, as a graph of a whole training step is. If two do not fit into a turn, one at a
+// time is in flight while another group waits. A group owes what its turn lasted longer, and has a shorter one next
+// time. Who owes a whole turn passes: another goes first that waits, or that owes fewer turns and has not paused for as
+// long as launches end in. Turns that all who wait owe are forgotten, so that the one that owes fewest goes first. If
+// the turn was over early, since nothing more fitted, the next one is longer by that, twice as long at most.
 //
 // A program that seldom works, as a notebook does, would wait for everybody's turn each time. So one that comes back to
 // work after kEarlyAfterNs, while another has its turn, goes early: it interrupts that turn for kEarlyNs at most, and
@@ -74,10 +75,13 @@ class Turns {
   void NoteEarly(GroupMemory& memory, std::uint32_t equals, const Work& work) const;
   void NoteEarlyOver(GroupMemory& memory, bool is_idle) const;
 
-  // Whether a group that waits lets another that waits go first, which NotePassed notes. `equals`: as above.
-  bool Passes(const GroupMemory& memory, std::uint32_t equals, const Work& work) const {
-    return memory.owed_ns >= TurnNs() && OwedNs(memory, equals, work) >= TurnNs();
+  // How many whole turns a group owes: it lets another that waits go first so often, which NotePassed notes each time.
+  // `equals`: as above.
+  std::uint32_t TurnsOwed(const GroupMemory& memory, std::uint32_t equals, const Work& work) const {
+    const std::int64_t owed_ns = OwedNs(memory, equals, work);
+    return owed_ns <= 0 ? 0 : static_cast<std::uint32_t>(owed_ns / TurnNs());
   }
+  void Forgive(GroupMemory& memory, std::uint32_t turns) const { memory.owed_ns -= turns * TurnNs(); }
   void NotePassed(GroupMemory& memory, std::uint32_t equals, const Work& work) const;
 
   // How long the group's recent launches took, on average; 0: unknown.
@@ -86,6 +90,8 @@ class Turns {
   }
   // Adds to them.
   static void CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint64_t ran_ns);
+  // Whether a turn has no room for two of its launches.
+  bool IsLongForTurn(const GroupMemory& memory) const { return 2 * LaunchNs(memory) > turn_ns_; }
   // How long its launches in flight take, if that is long; half of its turn at most. Else 0.
   std::uint64_t EndingNs(const GroupMemory& memory) const;
 

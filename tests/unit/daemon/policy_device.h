@@ -22,6 +22,11 @@ struct Load {
   std::uint64_t late_ns = 0;  // and so long after the end of the last kernel in it
 };
 
+// `kernels` at a time, then a pause; 0: it always has work.
+inline Load Stepping(std::uint64_t kernel_us, std::uint32_t kernels, std::uint64_t pause_us) {
+  return {.kernel_ns = kernel_us * kNsPerUs, .burst = kernels, .pause_ns = pause_us * kNsPerUs};
+}
+
 class ModelDevices {
  public:
   // `loads` are parallel to state.tenants.
