@@ -90,7 +90,8 @@ void Turns::CountLaunches(GroupMemory& memory, std::uint64_t launched, std::uint
   memory.launched += launched;
   memory.ran_ns += ran_ns;
   if (memory.turn_since_ns != 0) memory.turn_ran_ns += ran_ns;
-  while (memory.ran_ns >= kRecentLaunchesNs && memory.launched > 1) {
+  // Those in flight are counted, and their time is not yet: of few launches that would be a large part.
+  while (memory.ran_ns >= kRecentLaunchesNs && memory.launched >= kFewestLaunches) {
     memory.launched /= 2;
     memory.ran_ns /= 2;
   }

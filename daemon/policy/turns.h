@@ -113,6 +113,7 @@ class Turns {
  private:
   static constexpr std::uint64_t kLongLaunchNs = kNsPerMs;
   static constexpr std::uint64_t kRecentLaunchesNs = kNsPerS / 2;
+  static constexpr std::uint64_t kFewestLaunches = 8;
   static constexpr std::uint64_t kMostOverNs = kNsPerS;
   static constexpr std::uint64_t kLookNs = kNsPerMs;  // at launches in flight whose end is awaited
   std::int64_t TurnNs() const { return static_cast<std::int64_t>(turn_ns_); }

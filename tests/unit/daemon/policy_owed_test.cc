@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <random>
 
+#include "daemon/policy/turns.h"
 #include "tests/unit/daemon/policy_device.h"
 #include "tests/unit/daemon/policy_world.h"
 
@@ -105,6 +106,18 @@ TEST_CASE("turns: one launch at a time of those of which two do not fit into a t
   CHECK(floor_with(turn_ms / 2, true) == 2);
   CHECK(floor_with(turn_ms / 2 + 1, true) == 1);
   CHECK(floor_with(turn_ms / 2 + 1, false) == 2);  // nobody waits for its turn
+}
+
+TEST_CASE("turns: how long launches take is known within a quarter, although two more are counted while in flight") {
+  constexpr std::uint64_t kLaunchNs = 290 * kNsPerMs;
+  GroupMemory memory;
+  for (int launch = 0; launch < 20; ++launch) {
+    Turns::CountLaunches(memory, 1, 0);
+    Turns::CountLaunches(memory, 1, kLaunchNs);
+    Turns::CountLaunches(memory, 0, kLaunchNs);
+    CHECK(Turns::LaunchNs(memory) < kLaunchNs * 5 / 4);
+    CHECK(Turns::LaunchNs(memory) > kLaunchNs * 3 / 4);
+  }
 }
 
 TEST_CASE("turns: who has more than a turn has less of the next ones") {
