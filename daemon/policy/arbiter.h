@@ -248,6 +248,7 @@ class Arbiter {
   void WaitForTurn(std::uint32_t group);
   void WaitToBorrow(std::uint32_t group);
   void Pass(std::uint32_t group);
+  std::uint32_t TurnsOwed(std::uint32_t group, std::uint32_t device) const;
   void AwaitReturn(std::uint32_t group);
   void Reserve(std::uint32_t group);
   void Claim(std::uint32_t group);

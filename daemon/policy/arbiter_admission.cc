@@ -134,9 +134,7 @@ void Arbiter::Pass(std::uint32_t group) {
   if (memory.turn_since_ns != 0 || groups_[group].is_early || memory.owed_ns <= 0 || !EndsLaunches(group)) return;
   const std::uint32_t only = OnlyDeviceOf(group);
   DeviceView& device = devices_[only];
-  const Turns::Work work = TurnWorkOf(group);
-  const std::uint32_t equals = device.takes_turns.count;
-  if (device.lender != kNobody || turns_.TurnsOwed(memory, equals, work) == 0) return;
+  if (device.lender != kNobody || TurnsOwed(group, only) == 0) return;
   const auto waits_here = [&](const Place& place) {
     const auto tenants = roster_.TenantsOf(place.group);
     return place.rank == groups_[group].rank && std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -147,16 +145,20 @@ void Arbiter::Pass(std::uint32_t group) {
   const auto next = std::find_if(own + 1, order_.end(), waits_here);
   if (next == order_.end() && device.awaited_by == kNobody) AwaitReturn(group);
   if (next == order_.end() || !EndsLaunches(next->group)) return;
-  std::uint32_t owed_by_all = turns_.TurnsOwed(memory, equals, work);
+  std::uint32_t owed_by_all = TurnsOwed(group, only);
   for (auto place = next; place != order_.end(); place = std::find_if(place + 1, order_.end(), waits_here))
-    owed_by_all =
-        std::min(owed_by_all, turns_.TurnsOwed(decision_->memory[place->group], equals, TurnWorkOf(place->group)));
+    owed_by_all = std::min(owed_by_all, TurnsOwed(place->group, only));
   for (auto place = own; place != order_.end(); place = std::find_if(place + 1, order_.end(), waits_here))
     turns_.Forgive(decision_->memory[place->group], owed_by_all);
-  if (turns_.TurnsOwed(memory, equals, work) == 0) return;
-  turns_.NotePassed(memory, equals, work);
+  if (TurnsOwed(group, only) == 0) return;
+  turns_.NotePassed(memory, device.takes_turns.count, TurnWorkOf(group));
   device.awaited_by = device.awaited_by == kNobody ? group : device.awaited_by;
   groups_[group].blocked = Why::kTurn;
+}
+
+// Of a group that takes turns on that device.
+std::uint32_t Arbiter::TurnsOwed(std::uint32_t group, std::uint32_t device) const {
+  return turns_.TurnsOwed(decision_->memory[group], devices_[device].takes_turns.count, TurnWorkOf(group));
 }
 
 // Of one that owes fewer turns.
@@ -164,15 +166,13 @@ void Arbiter::AwaitReturn(std::uint32_t group) {
   const std::uint32_t only = OnlyDeviceOf(group);
   const std::uint64_t pause_ns = turns_.EndingNs(decision_->memory[group]);
   GroupView& view = groups_[group];
-  const auto owed = [&](std::uint32_t of) {
-    return turns_.TurnsOwed(decision_->memory[of], devices_[only].takes_turns.count, TurnWorkOf(of));
-  };
-  const std::uint32_t own = owed(group);
+  const std::uint32_t owed = TurnsOwed(group, only);
   for (std::uint32_t other = 0; other < groups_.size(); ++other) {
     const GroupView& its = groups_[other];
     if (other == group || !its.tracked || its.busy || its.rank != view.rank || OnlyDeviceOf(other) != only) continue;
     const std::uint64_t idle_since_ns = IdleSince(other);
-    if (idle_since_ns == 0 || idle_since_ns + pause_ns <= now_ns_ || !EndsLaunches(other) || owed(other) >= own)
+    if (idle_since_ns == 0 || idle_since_ns + pause_ns <= now_ns_ || !EndsLaunches(other) ||
+        TurnsOwed(other, only) >= owed)
       continue;
     DecideAgainAt(idle_since_ns + pause_ns);
     const std::uint64_t client = FirstClientOf(other, only);
