@@ -42,7 +42,8 @@
 //
 // Transitions: when a tracked client becomes busy or idle on a device, it (1) writes LedgerDevice::busy, (2) appends a
 // Transition to the ring and publishes it by ring_head, (3) writes the eventfd if daemon_sleeping is 1. A full ring
-// drops the record and adds one to `lost`; the daemon then reads the levels (LedgerDevice::busy), which are the truth.
+// drops the record and adds one to `lost`. A daemon that finds that either has changed reads the levels
+// (LedgerDevice::busy), which are the truth; earlier daemons read the records, too.
 // A busy client whose deadline changes publishes it and appends another record of its kind.
 //
 // Where the word has kTellsWaits, a busy client also says when its host begins to wait for the device (kWaits: it is in
@@ -82,8 +83,8 @@ inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
-// A client has at most two transitions for each burst of work; the levels make up for records that do not fit. The
-// daemon keeps this memory for every client; with this size a ledger has two pages.
+// A client has at most two transitions for each burst of work; the levels make up for records that do not fit. With
+// this size a ledger has two pages.
 inline constexpr std::uint32_t kRingSize = 128;     // records; a power of two
 inline constexpr std::size_t kLine = 64;            // bytes; one cache line
 inline constexpr std::uint32_t kRenewalsSince = 2;  // version
@@ -160,7 +161,7 @@ enum class Level : std::uint32_t { kIdle = 0, kBusy = 1, kWaits = 2 };
 struct Transition {
   std::uint64_t
       time_ns;         // CLOCK_MONOTONIC of the client's observation; a hint, the daemon uses its own clock to decide
-  std::uint32_t kind;  // TransitionKind; anything else is counted and dropped by the daemon
+  std::uint32_t kind;  // TransitionKind
   std::uint32_t slot;  // device slot
 };
 
@@ -172,7 +173,7 @@ struct alignas(kLine) LedgerHeader {
 
 struct alignas(kLine) LedgerControl {
   Counter ring_head;  // records published (seq_cst: publishes the record, Dekker with daemon_sleeping / acquire)
-  Counter lost;       // records dropped because the ring was full (relaxed / relaxed)
+  Counter lost;       // records dropped because the ring was full (release / acquire)
   Counter renewals;   // from version 2: grows while a slot is busy (relaxed / relaxed: only that it changes counts)
 };
 

@@ -15,17 +15,12 @@ using abi::TransitionKind;
 
 namespace {
 
-// A plain load from memory that its owner may be writing, which the compiler never repeats.
-std::uint32_t LoadOnce(const std::uint32_t& value) {
-  return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(value)).load(std::memory_order_relaxed);
-}
-
 Level LevelAfter(TransitionKind kind) {
   if (kind == TransitionKind::kIdle) return Level::kIdle;
   return kind == TransitionKind::kWaits ? Level::kWaits : Level::kBusy;
 }
 
-// The other side of LoadOnce.
+// A plain store to memory that the other side may be reading, which the compiler never divides.
 template <typename Value>
 void StoreOnce(Value& to, Value value) {
   std::atomic_ref<Value>(to).store(value, std::memory_order_relaxed);
@@ -62,8 +57,8 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
     const std::uint64_t head = control.ring_head.load(std::memory_order_relaxed);
     const std::uint64_t tail = board_->control.ring_tail.load(std::memory_order_acquire);
     if (head - tail >= kRingSize) {
-      // relaxed: a hint to resynchronise; the seq_cst fence below orders it before the load of daemon_sleeping.
-      control.lost.fetch_add(1, std::memory_order_relaxed);
+      // release: whoever sees it sees the level. The seq_cst fence orders it before the load of daemon_sleeping.
+      control.lost.fetch_add(1, std::memory_order_release);
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
       abi::Transition& record = ledger_->ring[head % kRingSize];
@@ -142,43 +137,17 @@ LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::La
   board_->control.ring_tail.store(tail_, std::memory_order_release);
 }
 
-LedgerReader::Drained LedgerReader::Drain() {
-  Drained result;
-  // acquire: the records before the head are written. Read once: the client may change it while we work.
+LedgerReader::Reports LedgerReader::TakeReports() {
+  // acquire: the levels before them are written. Read once: the client may change them while we work.
   const std::uint64_t head = ledger_->control.ring_head.load(std::memory_order_acquire);
-  const std::uint64_t lost = ledger_->control.lost.load(std::memory_order_relaxed);
-  if (lost != lost_seen_) {
-    lost_seen_ = lost;
-    result.resync = true;
-  }
-  const std::uint64_t available = head - tail_;
-  if (available > kRingSize) {
-    // The head went back or jumped: no honest client does that. Skip to it; the levels still count.
-    tail_ = head;
-    result.resync = true;
-    result.refused = 1;
-  }
-  bool seen[kMaxDevices] = {};
-  for (; tail_ != head; ++tail_) {
-    // Each field is loaded once, so that the value checked is the value used. relaxed: the head orders an honest
-    // client's writes; a hostile one's may change at any time.
-    const abi::Transition& record = ledger_->ring[tail_ % kRingSize];
-    const std::uint32_t kind = LoadOnce(record.kind);
-    const std::uint32_t slot = LoadOnce(record.slot);
-    const bool known_kind = kind >= static_cast<std::uint32_t>(TransitionKind::kBusy) &&
-                            kind <= static_cast<std::uint32_t>(TransitionKind::kWaits);
-    if (!known_kind || slot >= kMaxDevices) {
-      ++result.refused;
-      continue;
-    }
-    if (!seen[slot]) {
-      seen[slot] = true;
-      result.touched_slots.push_back(slot);
-    }
-  }
-  // release: the client may reuse these records.
+  const std::uint64_t lost = ledger_->control.lost.load(std::memory_order_acquire);
+  const std::uint64_t records = head - tail_;
+  const Reports reports{records != 0 || lost != lost_seen_, records > kRingSize};
+  tail_ = head;
+  lost_seen_ = lost;
+  // release: the client may reuse all records.
   board_->control.ring_tail.store(tail_, std::memory_order_release);
-  return result;
+  return reports;
 }
 
 Level LedgerReader::LevelOf(std::uint32_t slot) const {

@@ -140,14 +140,14 @@ class LedgerReader {
   LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout = abi::Newest(),
                MemoryIs memory = MemoryIs::kNew);
 
-  struct Drained {
-    std::vector<std::uint32_t> touched_slots;  // each slot once, in no particular order
-    std::uint32_t refused = 0;                 // records that no honest client writes
-    bool resync = false;                       // records were lost or the ring was nonsense: read every slot's level
+  struct Reports {
+    bool any = false;     // there were some since the last call: read every slot's level
+    bool jumped = false;  // the count of records did what no honest client's does
+    bool operator==(const Reports&) const = default;
   };
-  // Reads what the ring holds, at most kRingSize records however fast the client writes. A record only names a slot:
-  // the caller reads the level of each touched slot with LevelOf().
-  Drained Drain();
+  // Takes all that was reported so far as read. The records themselves are not: the levels are the truth, and the
+  // ring's page costs the daemon no memory.
+  Reports TakeReports();
 
   abi::Level LevelOf(std::uint32_t slot) const;
   // What a decision needs, without the rest of Read().
@@ -166,9 +166,9 @@ class LedgerReader {
   LedgerSnapshot Read(std::uint32_t slot) const;
 
   // Before sleeping: announces it, then returns whether the ring is empty, so that nothing published in between is
-  // missed. When it returns false, call Drain again instead of sleeping.
+  // missed. When it returns false, call TakeReports again instead of sleeping.
   bool PrepareToSleep();
-  // After waking: the client need not write the eventfd while we drain.
+  // After waking: the client need not write the eventfd while we read.
   void Awake();
 
  private:

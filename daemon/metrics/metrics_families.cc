@@ -178,7 +178,7 @@ constexpr MetricWriter kWriters[] = {
          out.Sample({{"quota", Text(kind)}}, from.quotas.Refused(kind));
        }
      }},
-    {{"xschedd_refused_records", MetricType::kCounter, "", "Records in shared memory that no honest client writes."},
+    {{"xschedd_refused_records", MetricType::kCounter, "", "Jumps of a client's count of records in shared memory."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
        out.Sample({}, from.core.GetScheduler().Counts().refused_records);

@@ -12,22 +12,14 @@ bool ActivityReader::Read(Client& client, std::uint64_t now_ns) {
   bool asleep = false;
   // A client that keeps publishing is read twice, then waits until others have been read.
   for (int pass = 0; pass < 2 && !asleep; ++pass) {
-    const LedgerReader::Drained drained = ledger.Drain();
-    counts_.refused_records += drained.refused;
-    CheckRenewals(client, !drained.touched_slots.empty(), now_ns);
-    const auto update = [&](std::uint32_t slot) {
-      const auto found = client.attachments.find(slot);
-      // The client does not keep the level of an untracked slot up to date.
-      if (found != client.attachments.end() && found->second->gate.tracked) {
-        ReadLevels(*found->second, true, now_ns);
+    const LedgerReader::Reports reports = ledger.TakeReports();
+    counts_.refused_records += reports.jumped ? 1 : 0;
+    CheckRenewals(client, reports.any, now_ns);
+    if (reports.any) {
+      for (const auto& [slot, attachment] : client.attachments) {
+        // The client does not keep the level of an untracked slot up to date.
+        if (attachment->gate.tracked) ReadLevels(*attachment, true, now_ns);
       }
-    };
-    if (drained.resync) {
-      for (const auto& [slot, attachment] : client.attachments)
-        update(slot);
-    } else {
-      for (const std::uint32_t slot : drained.touched_slots)
-        update(slot);
     }
     asleep = ledger.PrepareToSleep();
   }

@@ -10,7 +10,7 @@ struct SchedulerCounts {
   std::uint64_t changes = 0;  // transitions and changes of a deadline
   std::uint64_t decisions = 0;
   std::uint64_t gate_writes = 0;
-  std::uint64_t refused_records = 0;  // records that no correct client writes
+  std::uint64_t refused_records = 0;  // jumps in a client's count of records, as no correct one has
 };
 
 }  // namespace xschedd

@@ -28,7 +28,7 @@ void MemoryWatch::WriteUnattached(const Client& client) const {
 void MemoryWatch::Begin(Attachment& attachment) {
   Channel* const channel = attachment.client->channel;
   if (channel == nullptr) return;
-  if (const auto now = channel->Ledger().Memory(attachment.slot)) attachment.memory.refused = now->refused;
+  attachment.memory.refused_at_first.reset();
   attachment.memory.limit = channel->Board().MemoryLimit(attachment.slot);
 }
 
@@ -38,6 +38,7 @@ void MemoryWatch::Sample(Attachment& attachment, std::uint64_t now_ns) {
   const auto now = client.channel->Ledger().Memory(attachment.slot);
   if (!now) return;
   memory.bytes = now->bytes;
+  if (!memory.refused_at_first) memory.refused_at_first = memory.refused = now->refused;
   // A counter that goes back, which no honest one does, starts anew.
   if (now->refused > memory.refused) memory.untold += now->refused - memory.refused;
   memory.refused = now->refused;

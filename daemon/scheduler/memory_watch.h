@@ -35,8 +35,9 @@ class MemoryWatch {
   // The client's limit, before the daemon knows its devices: for all slots without one, as if it had no others in its
   // claim.
   void WriteUnattached(const Client& client) const;
-  // The attachment is new, or was taken over from an earlier daemon: what was refused before is not reported. A look
-  // follows.
+  // The attachment is new, or was taken over from an earlier daemon: what was refused before the next look is not
+  // reported. If the client has a limit, that look follows at once; else it comes before a limit does, and until then
+  // the client's account is not read: the page of the ledger that it is in costs the daemon no memory.
   void Begin(Attachment& attachment);
 
   void LookAt(Device& device, std::uint64_t now_ns);

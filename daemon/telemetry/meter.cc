@@ -48,8 +48,10 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   usage.launches = Grown(ledger.submitted, metered.base.launches, most);
   usage.completions = Grown(ledger.completed, metered.base.completions, most);
   usage.passed = Grown(ledger.passthrough, metered.base.passed, most);
-  if (const auto memory = reader.Memory(attachment.slot))
-    usage.memory_refused = Grown(memory->refused, metered.base.memory_refused, most);
+  // Before the first look it has no limit, and nothing was refused.
+  const auto& before = attachment.memory.refused_at_first;
+  if (const auto memory = before ? reader.Memory(attachment.slot) : std::nullopt)
+    usage.memory_refused = Grown(memory->refused, *before, most);
   return usage;
 }
 
@@ -179,8 +181,6 @@ void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
   metered.base.launches = ledger.submitted;
   metered.base.completions = ledger.completed;
   metered.base.passed = ledger.passthrough;
-  if (const auto memory = attachment.client->channel->Ledger().Memory(attachment.slot))
-    metered.base.memory_refused = memory->refused;
 }
 
 void Meter::HeldForAnother(Attachment& attachment, const Client* blocker, std::uint64_t now_ns) {

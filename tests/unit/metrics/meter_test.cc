@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/scheduler/memory_watch.h"
 #include "tests/catch.h"
 #include "tests/unit/metrics/metered_world.h"
 
@@ -167,6 +168,8 @@ TEST_CASE(
   accounts.Put(put, 0);
   for (Peer* peer : {one.get(), two.get(), elsewhere.get()})
     SetClaim(*peer->client, put);
+  MemoryWatch watch(world.registry, accounts, [](const Attachment&, std::uint64_t) {});
+  watch.LookAtAll(fake_now);
   one->ledger->SetMemory(0, 3 * kGiB, 1);
   two->ledger->SetMemory(0, 4 * kGiB, 2);
   elsewhere->ledger->SetMemory(0, 5 * kGiB, 0);
