@@ -15,7 +15,7 @@
 
 namespace xschedd {
 
-inline constexpr std::size_t kWaitingLines = 4'096;
+inline constexpr std::size_t kWaitingLines = 2'048;
 
 // `level`: trace, debug, info, warning, error or off; fails on any other.
 Result<void> StartLog(const std::string& level);

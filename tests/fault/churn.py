@@ -5,8 +5,8 @@ HIP clients; and how long a transition of one client takes to reach another's ga
 different moments and without them. Prints the daemon's memory after each tenth; last line a JSON summary.
 
 Growth is measured by RssAnon (/proc/PID/status), the process's memory that no file backs. The daemon remembers a bounded
-number of events and, for `xschedctl explain`, of times: these in a pool of 3.3 MB, whose pages count only once they are used.
-About 21,000 clients use them all, so the warm-up of a long run is longer than that; a short run has a wider limit. Thread
+number of events and, for `xschedctl explain`, of times: these in a pool of 2.8 MB, whose pages count only once they are used.
+About 17,000 clients use them all, so the warm-up of a long run is longer than that; a short run has a wider limit. Thread
 rule: one thread.
 """
 
