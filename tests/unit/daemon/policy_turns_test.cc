@@ -268,6 +268,17 @@ TEST_CASE("turns: long launches end in the last part of a turn") {
     CHECK(Letters(world.At(gone)) == "ooH");
     CHECK(world.state.groups[1].memory.turn_since_ns == gone);
   }
+  SECTION("if more may have their turn after the turn's end, the next turn has begun") {
+    world.At(kNow);
+    launches(4, 20'000);
+    CHECK(Letters(world.At(kNow + turn - 25 * kNsPerMs)) == "oHH");
+    const std::uint64_t more = kNow + turn + 5 * kNsPerMs;
+    world.state.settings.max_concurrent = 2;
+    CHECK(Letters(world.At(more)) == "ooo");
+    CHECK(world.state.groups[1].memory.turn_since_ns == more);
+    CHECK(Letters(world.At(more)) == "ooo");
+    CHECK(world.state.groups[1].memory.turn_since_ns == more);
+  }
   SECTION("another's pause is too short for them") {
     world.state.settings.linger_us = 200;
     world.At(kNow);
