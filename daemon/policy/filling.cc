@@ -191,6 +191,7 @@ void Filling::Note(FillingMemory& memory, const Takers& takers, std::uint64_t& n
     memory.settled = takers.who == memory.who_before ? memory.settled_before : std::min(settled, takers.count);
     memory.who_before = memory.who;
     memory.settled_before = settled;
+    memory.gain_of = 0;
   }
   memory.who = takers.who;
   memory.groups = takers.count;

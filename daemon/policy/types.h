@@ -54,7 +54,7 @@ struct FillingMemory {
   Trial best = {};  // so far in this round; its number 0: nothing is better than what is in force
   float best_gain = 0;
   float gain = 0;             // of one more at a time, at the last trial of a number: a logarithm
-  std::uint32_t gain_of = 0;  // that one more made so many; 0: there was no such trial
+  std::uint32_t gain_of = 0;  // that one more made so many; 0: there was no such trial of these groups
   std::uint64_t wait_ns = 0;  // between rounds, for each of its trials; 0: there was no round yet
   std::uint64_t left_ns = 0;  // until the next pair
   // Of the groups that take turns, at the last decision: how many, of these how many join, which, how many at a time

@@ -289,11 +289,13 @@ TEST_CASE("filling: groups that come back find the number that was in force for 
   LoopsBelow device({.loops = {0.4, 0.4}});
   device.Run(60);
   REQUIRE(device.Settled() == 2);
+  CHECK(device.Of().devices[0].memory.filling.gain_of == 2);
   Tenant& away = device.Of().tenants[2];
   away.busy = false;
   away.idle_since_ns = 1;
   device.Run(5);
   CHECK(device.Settled() == 1);
+  CHECK(device.Of().devices[0].memory.filling.gain_of == 0);
   away.busy = true;
   device.Run(3);
   CHECK(device.Settled() == 2);
