@@ -13,10 +13,10 @@ std::string Event::ReasonText() const {
 }
 
 void EventLog::Add(Event event) {
-  event.unix_ms = UnixMs();
+  if (std::exchange(last_ns_, event.time_ns) != event.time_ns) last_unix_ms_ = UnixMs();
+  event.unix_ms = last_unix_ms_;
   for (EventSink* sink : sinks_)
     sink->OnEvent(event);
-  if (events_.size() == kRemembered) events_.pop_front();
   events_.push_back(std::move(event));
 }
 

@@ -1,8 +1,8 @@
 // The last events, and sinks that get each one as it happens (WatchEvents). Thread rule: the daemon's one thread.
 #pragma once
 
+#include <boost/circular_buffer.hpp>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,15 +69,18 @@ class EventLog {
 
   // Fills in unix_ms.
   void Add(Event event);
-  const std::deque<Event>& Remembered() const { return events_; }
+  const boost::circular_buffer<Event>& Remembered() const { return events_; }
 
   // Unsubscribe `sink` before it is destroyed.
   void Subscribe(EventSink* sink);
   void Unsubscribe(EventSink* sink);
 
  private:
-  std::deque<Event> events_;
+  boost::circular_buffer<Event> events_{kRemembered};
   std::vector<EventSink*> sinks_;
+  // A decision makes hundreds of events, all at one time.
+  std::uint64_t last_ns_ = policy::kNever;
+  std::uint64_t last_unix_ms_ = 0;
 };
 
 // An event about a client, or about a client on a device.

@@ -82,9 +82,11 @@ void Recorder::EndHold(Attachment& attachment, std::uint64_t now_ns) {
   attachment.held_ns += held_ns;
   if (enforces_) attachment.burst.AddHeld(held_ns);
   meter_.HoldEnded(attachment, held_ns);
+  attachment.held_since_ns = 0;
+  // Else the text would be made for each hold, and a decision can end hundreds.
+  if (!spdlog::should_log(spdlog::level::debug)) return;
   SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
                attachment.device->pci_address, held_ns / policy::kNsPerUs, attachment.reason.Text());
-  attachment.held_since_ns = 0;
 }
 
 void Recorder::NoteDecision(Device& device, std::uint64_t written_ns) {
