@@ -8,7 +8,6 @@
 
 namespace xschedd {
 
-using abi::kMaxDevices;
 using abi::kRingSize;
 using abi::Level;
 using abi::TransitionKind;
