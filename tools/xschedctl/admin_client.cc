@@ -216,6 +216,11 @@ Failure AdminConnection::Explain(const grpc::Status& status) const {
   }
   if (code == ExitCode::kNoDaemon)
     return {code, {"the daemon went away during the call", "check its log, then try again"}};
+  if (unavailable) {
+    return {code,
+            {"the daemon closed the connection: " + status.error_message(),
+             "try again; if it refused it, as for a quota, its log says why"}};
+  }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return {code, {"this daemon does not know the command", "use the xschedctl of the same release"}};
   }

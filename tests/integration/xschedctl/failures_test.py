@@ -4,15 +4,24 @@
 Usage: failures_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import stat
 import sys
+import threading
 import unittest
 
 import ctl_world
 from ctl_world import WithDaemon, WithFolder
+
+
+def close_all(listener):
+    with contextlib.suppress(OSError):
+        while True:
+            listener.accept()[0].close()
 
 
 class WithoutDaemon(WithFolder):
@@ -20,6 +29,17 @@ class WithoutDaemon(WithFolder):
         for words in (["ps"], ["set", "--priority", "5", "--pid", "1"], ["hold", "--all"], ["policy", "get"], ["stats"],
                       ["events"], ["trace", "-o", "/dev/null"], ["explain", "1"], ["reload"], ["disable"], ["enable"], ["ps", "--json"]):
             self.fails(3, *words, says=("admin.sock", "start xschedd"))
+
+    def test_a_daemon_that_closes_connections(self):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(os.path.join(self.folder, "admin.sock"))
+        listener.listen()
+        closer = threading.Thread(target=close_all, args=(listener,))
+        closer.start()
+        self.addCleanup(closer.join)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        self.fails(6, "ps", says=("the daemon closed the connection: ", "try again", "its log"))
 
     def test_version_is_shown_without_a_daemon(self):
         result = self.ctl("version")
