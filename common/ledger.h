@@ -145,8 +145,8 @@ class LedgerReader {
     bool jumped = false;  // the count of records did what no honest client's does
     bool operator==(const Reports&) const = default;
   };
-  // Takes all that was reported so far as read. The records themselves are not: the levels are the truth, and the
-  // ring's page costs the daemon no memory.
+  // Counts all that was reported so far as read. The records are never read: the levels are the truth, and the ring's
+  // page costs the daemon no memory.
   Reports TakeReports();
 
   abi::Level LevelOf(std::uint32_t slot) const;

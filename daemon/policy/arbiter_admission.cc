@@ -256,17 +256,15 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   if (memory.turn_since_ns == 0) return;
   turns_.NoteHeld(memory, view.blocked != Why::kOpen);
   const bool ends_launches = EndsLaunches(group);
-  if (view.blocked != Why::kOpen) {
-    if (!ends_launches) memory.ending_since_ns = 0;
-    if (ends_launches) WatchInterrupted(group);
-    return;
-  }
+  const bool is_open = view.blocked == Why::kOpen;
   const auto tenants = roster_.TenantsOf(group);
   const bool is_awaited = std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) {
     return devices_[state_->tenants[i].device].awaited_by != kNobody;
   });
-  if (!is_awaited) return StopEnding(group);
+  if (is_open && !is_awaited) return StopEnding(group);
   if (!ends_launches) memory.ending_since_ns = 0;
+  if (!is_open && ends_launches) WatchInterrupted(group);
+  if (!is_open) return;
   if (ends_launches) turns_.NoteEnding(memory);
   const Turns::Work work = TurnWorkOf(group);
   view.is_ending = turns_.IsEnding(memory, work);

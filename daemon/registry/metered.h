@@ -39,7 +39,7 @@ inline constexpr std::uint32_t kNoAccount = 0xffff'ffff;
 struct Metered {
   std::uint32_t account = kNoAccount;  // which new usage is added to; kNoAccount: not looked up yet
   std::uint64_t begun_ns = 0;          // when the client attached, or was taken over from an earlier daemon
-  Usage base;                          // what its ledger showed at begun_ns
+  Usage base;                          // what its ledger showed at begun_ns; refusals: MemoryAccount
   Usage counted;                       // since begun_ns, and in an account
   // The daemon's own counts since begun_ns.
   std::uint64_t became_busy = 0;
